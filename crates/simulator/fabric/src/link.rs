@@ -334,6 +334,30 @@ impl<T: Telemetry> Link<T> {
         });
     }
 
+    /// Sends a packet that finds the port idle at `now` and leaves at `end`, before anything else happens there. Observers are told that it
+    /// joins and leaves an empty queue, if that is for data.
+    #[inline(always)]
+    pub(crate) fn pass<O: Observation>(
+        &mut self,
+        (now, end): (Time, Time),
+        is_data: bool,
+        packet: &mut IntPacket<T>,
+        sinks: &mut Sinks<'_, O, T>,
+    ) {
+        if T::PRESENT {
+            self.record(now, packet, 0);
+        }
+        if is_data {
+            let size = packet.size.into();
+            sinks.observer.on_enqueue(now, self.id, size);
+            if O::METERS_LINKS {
+                self.meter.on_enqueue(size);
+            }
+            sinks.observer.on_dequeue(end, self.id, 0);
+        }
+        self.carry(end, end, packet, sinks);
+    }
+
     /// Gives the link an agent.
     pub(crate) fn with_agent(self, agent: Option<Agent>) -> Self {
         Self {

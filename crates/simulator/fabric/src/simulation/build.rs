@@ -362,14 +362,10 @@ pub(super) fn buffer_rules(
         classes: classes.towards(setup, link),
     };
     let ports: Vec<PortFacts> = links.iter().map(port).collect();
-    let packets = setup.profiles().map(|profile| {
-        let network = &profile.network;
-        (network.payload + network.header).max(network.ack)
-    });
-    let packet = packets.max().unwrap_or_default();
     let slowest = topology.slowest_host_rate();
     let slowest = slowest.unwrap_or(setup.profile.network.line_rate);
-    BufferRules::new(parameters, &ports, slowest, classes.lossless, packet.into())
+    let packet = setup.largest_packet().into();
+    BufferRules::new(parameters, &ports, slowest, classes.lossless, packet)
 }
 
 /// The seed of the order of simultaneous arrivals.

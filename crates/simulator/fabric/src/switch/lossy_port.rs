@@ -138,19 +138,9 @@ impl<T: Telemetry, const QUEUES: usize> LossyPort<T, QUEUES> {
         packet: &mut IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
-        if T::PRESENT {
-            self.link.record(now, packet, 0);
-        }
         self.at = end;
-        if packet.class.is_data() || !self.rules.control_priority {
-            let size = packet.size.into();
-            sinks.observer.on_enqueue(now, self.link.id, size);
-            if O::METERS_LINKS {
-                self.link.meter.on_enqueue(size);
-            }
-            sinks.observer.on_dequeue(end, self.link.id, 0);
-        }
-        self.link.carry(end, end, packet, sinks);
+        let is_data = packet.class.is_data() || !self.rules.control_priority;
+        self.link.pass((now, end), is_data, packet, sinks);
     }
 
     /// Puts a packet that arrives at `now` into its queue, if it fits.

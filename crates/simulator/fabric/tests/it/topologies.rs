@@ -6,7 +6,7 @@ use clearway_fabric::topology::{
 };
 use clearway_fabric::{Flow, RunControl, RunDecision, Setup, Simulation, SwitchParameters, Watch};
 use clearway_transport::{ClassSet, Profile};
-use clearway_units::{Bytes, HostId, Rate, Span, Time};
+use clearway_units::{Bytes, HostId, Purpose, RandomStream, Rate, Span, Time};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -612,4 +612,48 @@ fn failures_name_links_that_exist() {
     assert_eq!(down, 2);
     let up: BTreeSet<usize> = topology.links_up().map(|link| link.cable()).collect();
     assert_eq!(up.len(), topology.cables.len() - 2);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    /// More leaves than the side of a square in which pairs are searched; links of few lengths, so that many pairs are alike.
+    #[test]
+    fn the_longest_pair_is_the_first_of_the_longest(leaves in 60u32..140, seed in any::<u64>()) {
+        let mut topology = leaf_spine(2 * leaves, 2, 2, 1, at_400g(), at_400g()).unwrap();
+        let mut random = RandomStream::new(seed, Purpose::Workload, 0);
+        for cable in &mut topology.cables {
+            cable.delay = Span::from_ns(900 + 100 * u64::from(random.next_u32() % 64 / 62));
+        }
+        let paths = Routes::compute(&topology).unwrap().paths;
+        let hosts = || (0..2 * leaves).map(HostId);
+        let pairs = hosts().flat_map(|from| hosts().map(move |to| (from, to)));
+        let longest = pairs.filter(|(from, to)| from != to).map(|(from, to)| paths.round_trip(from, to, SIZES)).max();
+        let (from, to) = paths.longest_pair(SIZES).unwrap();
+        prop_assert_eq!(Some(paths.round_trip(from, to, SIZES)), longest);
+        // Leaves before those of the pair, and receivers before its own, have no pair as long.
+        let leaf = |host: HostId| host.0 / 2;
+        for sender in hosts().filter(|host| leaf(*host) <= leaf(from)) {
+            let before = hosts().filter(|host| leaf(sender) < leaf(from) || leaf(*host) < leaf(to));
+            for receiver in before.filter(|host| *host != sender) {
+                prop_assert!(Some(paths.round_trip(sender, receiver, SIZES)) < longest);
+            }
+        }
+    }
+}
+
+#[test]
+fn of_pairs_that_are_alike_the_first_counts_across_squares() {
+    let mut topology = leaf_spine(260, 2, 2, 1, at_400g(), at_400g()).unwrap();
+    // Leaves 2 and 70 are far from one spine, leaves 3 and 5 from the other.
+    for (leaf, spine) in [(2, 0), (70, 0), (3, 1), (5, 1)] {
+        let ends = [leaf, 130 + spine].map(|index| topology.switch_node(index));
+        let joins = |cable: &&mut Cable| ends.iter().all(|end| cable.ends.contains(end));
+        let cable = topology.cables.iter_mut().find(joins).unwrap();
+        cable.delay += Span::from_ns(100);
+    }
+    let paths = Routes::compute(&topology).unwrap().paths;
+    let pair = |from, to| paths.round_trip(HostId(from), HostId(to), SIZES);
+    assert_eq!(pair(4, 140), pair(6, 10));
+    assert!(pair(4, 6) < pair(4, 140));
+    assert_eq!(paths.longest_pair(SIZES), Some((HostId(4), HostId(140))));
 }

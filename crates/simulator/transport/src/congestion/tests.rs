@@ -407,3 +407,20 @@ fn controllers_keep_their_size() {
     let size = size_of::<Controller>();
     assert!(size <= 184, "{size}");
 }
+
+#[test]
+fn the_largest_packet_is_data_or_a_large_control_packet() {
+    let facts = network(Rate::from_gbps(100), Span::from_us(10));
+    let data = facts.payload + facts.header;
+    let profile = |control: u64| {
+        let mut controller = ControllerSettings::named("1rc").unwrap();
+        let size = Value::Text(format!("{control}B"));
+        controller.set("control-size", &size).unwrap();
+        Profile {
+            controller,
+            ..Profile::strack(facts)
+        }
+    };
+    assert_eq!(u32::from(profile(100).largest_packet()), data);
+    assert_eq!(profile(60_000).largest_packet(), 60_000);
+}

@@ -192,20 +192,11 @@ impl<T: Telemetry> SharedPort<T> {
         packet: &mut IntPacket<T>,
         sinks: &mut Sinks<'_, O, T>,
     ) {
-        if T::PRESENT {
-            self.link.record(now, packet, 0);
-        }
         self.at = end;
         if class.is_data() {
             self.turn = class;
-            let size = packet.size.into();
-            sinks.observer.on_enqueue(now, self.link.id, size);
-            if O::METERS_LINKS {
-                self.link.meter.on_enqueue(size);
-            }
-            sinks.observer.on_dequeue(end, self.link.id, 0);
         }
-        self.link.carry(end, end, packet, sinks);
+        self.link.pass((now, end), class.is_data(), packet, sinks);
     }
 
     /// Begins the next transmission, if the wire is free and something may be sent; returns when its last bit leaves. `tell` has the
