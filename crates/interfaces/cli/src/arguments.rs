@@ -555,4 +555,7 @@ pub(crate) struct TopologyArguments {
     /// the YAML alone
     #[arg(long, value_name = "FILE", conflicts_with = "links")]
     pub(crate) infragraph: Option<PathBuf>,
+    /// Also write a page with a map of the network, and open it with any browser
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }

@@ -10,8 +10,11 @@ use crate::run::{inputs, load_any};
 use clearway_lab::scaleup_fabric::OperationKind;
 use clearway_lab::scenario::{InfragraphForm, NicNearness, NodeGpu, infragraph_text};
 use clearway_lab::{Assembly, Experiment, Laboratory, ScaleupAssembly, Scenario, TopologyReport};
+use clearway_report::fabric_map::stem;
 use clearway_report::quantity;
+use clearway_report_html::{TopologyPage, render_topology};
 use clearway_report_text::{Align, Table};
+use clearway_runs::{scaleup, watch};
 use clearway_units::{Rate, Time};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,7 +34,22 @@ pub(crate) fn topology(
                 )));
             }
             let assembly = ScaleupAssembly::new(&scenario)?;
-            let mut text = describe_scaleup(&assembly);
+            let facts = describe_scaleup(&assembly);
+            if let Some(path) = &arguments.html {
+                refuse_input(
+                    "--html",
+                    path,
+                    &inputs(&arguments.scenario, scenario.files()),
+                )?;
+                let page = TopologyPage {
+                    name: &scenario.general.name,
+                    facts: &facts,
+                    cables: &[],
+                    fabric: &scaleup::fabric(&assembly),
+                };
+                write_page(path, &page)?;
+            }
+            let mut text = as_text(&facts);
             if arguments.links {
                 text += &format!("\n{}", links_of_scaleup(&assembly));
             }
@@ -47,7 +65,19 @@ pub(crate) fn topology(
             return Ok(ExitCode::SUCCESS);
         }
     }
-    let mut text = describe(&assembly);
+    let facts = describe(&assembly);
+    if let Some(path) = &arguments.html {
+        let inputs = inputs(&arguments.scenario, scenario.files());
+        refuse_input("--html", path, &inputs)?;
+        let page = TopologyPage {
+            name: &scenario.general.name,
+            facts: &facts,
+            cables: &kinds_of_cables(&assembly),
+            fabric: &watch::fabric(&assembly),
+        };
+        write_page(path, &page)?;
+    }
+    let mut text = as_text(&facts);
     let gpus = scenario.fabric()?.node_gpus;
     if !gpus.is_empty() {
         text += &format!("\n{}", describe_node(&gpus));
@@ -85,65 +115,112 @@ fn write_infragraph(
     AtomicFile::create(path, fix)?.publish(&text)
 }
 
-fn describe(assembly: &Assembly) -> String {
-    let report = assembly.topology_report();
+/// Properties and their values, in order.
+type Facts = Vec<(String, String)>;
+
+fn as_text(facts: &Facts) -> String {
     let mut table = Table::new().column("", Align::Left).column("", Align::Left);
+    for (name, value) in facts {
+        table.row([name, value]);
+    }
+    table.to_string()
+}
+
+fn fact(name: &str, value: &str) -> (String, String) {
+    (name.into(), value.into())
+}
+
+/// Writes a page with the map of the fabric.
+fn write_page(path: &Path, page: &TopologyPage<'_>) -> Result<(), Failure> {
+    let fix = "name a file that you may write with `--html`";
+    AtomicFile::create(path, fix)?.publish(&render_topology(page))
+}
+
+/// Kinds of cables: the kinds of their ends, their number, rate and delay.
+fn kinds_of_cables(assembly: &Assembly) -> Vec<[String; 4]> {
+    let topology = &assembly.topology;
+    let kind = |node| match topology.is_host(node) {
+        true => "host".to_owned(),
+        false => stem(&topology.node_name(node)).to_owned(),
+    };
+    let mut kinds = BTreeMap::new();
+    for cable in &topology.cables {
+        let [one, other] = cable.ends.map(kind);
+        let key = (format!("{one} – {other}"), cable.rate, cable.delay);
+        *kinds.entry(key).or_insert(0) += 1;
+    }
+    let rows = kinds.into_iter().map(|((ends, rate, delay), count)| {
+        let count = quantity::count(count);
+        [ends, count, rate.to_string(), delay.to_string()]
+    });
+    rows.collect()
+}
+
+fn describe(assembly: &Assembly) -> Facts {
+    let report = assembly.topology_report();
+    let mut facts = Facts::new();
     let tiers = report.switches.iter().enumerate();
     let tiers: Vec<String> = tiers
         .map(|(tier, count)| format!("{count} in tier {tier}"))
         .collect();
-    table.row(["topology", &report.summary]);
-    table.row(["hosts", &quantity::count(report.hosts.into())]);
+    facts.push(fact("topology", &report.summary));
+    facts.push(fact("hosts", &quantity::count(report.hosts.into())));
     if report.nics > report.hosts {
-        table.row(["NICs", &quantity::count(report.nics.into())]);
+        facts.push(fact("NICs", &quantity::count(report.nics.into())));
     }
-    table.row(["switches", &tiers.join(", ")]);
+    facts.push(fact("switches", &tiers.join(", ")));
     let (up, all) = report.cables;
     let down = if up == all {
         String::new()
     } else {
         format!(", {} down", quantity::count((all - up) as u64))
     };
-    table.row([
+    facts.push(fact(
         "cables",
         &format!("{} up{down}", quantity::count(up as u64)),
-    ]);
+    ));
     for (links, pairs) in &report.path_lengths {
-        table.row([
+        facts.push(fact(
             "path length",
             &format!(
                 "{links} links between {} pairs of hosts",
                 quantity::count(*pairs)
             ),
-        ]);
+        ));
     }
     let network = &report.network;
-    table.row(["line rate", &line_rate(&report)]);
-    table.row([
+    facts.push(fact("line rate", &line_rate(&report)));
+    facts.push(fact(
         "base RTT",
         &format!(
             "{} with serialisation of {} B and its acknowledgement",
             network.base_rtt,
             network.payload + network.header
         ),
-    ]);
-    table.row(["propagation RTT", &network.propagation_rtt.to_string()]);
-    table.row(["BDP", &format!("{} (line rate x base RTT)", network.bdp)]);
-    table.row([
+    ));
+    facts.push(fact(
+        "propagation RTT",
+        &network.propagation_rtt.to_string(),
+    ));
+    facts.push(fact(
+        "BDP",
+        &format!("{} (line rate x base RTT)", network.bdp),
+    ));
+    facts.push(fact(
         "BDP of queues",
         &format!(
             "{} (line rate x propagation RTT, at least 4 packets): the unit of `bdp` in [switch]",
             report.queue_bdp
         ),
-    ]);
-    table.row([
+    ));
+    facts.push(fact(
         "shortest delay",
         &format!(
             "{} of a link: no round of the engine is longer",
             report.shortest_delay
         ),
-    ]);
-    table.to_string()
+    ));
+    facts
 }
 
 /// The links of each GPU of a node.
@@ -207,32 +284,32 @@ fn describe_peers(peers: &[(u32, Rate)]) -> String {
     groups.join(", ")
 }
 
-fn describe_scaleup(assembly: &ScaleupAssembly<'_>) -> String {
+fn describe_scaleup(assembly: &ScaleupAssembly<'_>) -> Facts {
     let fabric = &assembly.scenario().fabric;
     let (tree, configuration) = (fabric.nvlink.tree(), &fabric.configuration);
-    let mut table = Table::new().column("", Align::Left).column("", Align::Left);
-    table.row(["GPUs", &quantity::count(tree.gpus.into())]);
+    let mut facts = Facts::new();
+    facts.push(fact("GPUs", &quantity::count(tree.gpus.into())));
     let switches = match tree.spines {
         0 => "1".to_owned(),
         spines => format!("{} leaves, {spines} spines", tree.leaves()),
     };
-    table.row(["switches", &switches]);
+    facts.push(fact("switches", &switches));
     let uplinks = format!(
         "{} of each leaf, for {} GPUs",
         tree.uplinks(),
         tree.gpus_per_leaf
     );
     if tree.spines > 0 {
-        table.row(["uplinks", &uplinks]);
+        facts.push(fact("uplinks", &uplinks));
     }
-    table.row(["cycle", &configuration.cycle.to_string()]);
+    facts.push(fact("cycle", &configuration.cycle.to_string()));
     let sizes = configuration.sizes();
     let packets = format!(
         "{} flits, with data {}",
         sizes.header,
         sizes.header + sizes.payload
     );
-    table.row(["packets", &packets]);
+    facts.push(fact("packets", &packets));
     for (kind, name) in [
         (OperationKind::Write, "idle write"),
         (OperationKind::Read, "idle read"),
@@ -246,10 +323,10 @@ fn describe_scaleup(assembly: &ScaleupAssembly<'_>) -> String {
                 cycles(true)
             ),
         };
-        table.row([name, &text]);
+        facts.push(fact(name, &text));
     }
-    table.row(["operations", &quantity::count(assembly.operations)]);
-    table.to_string()
+    facts.push(fact("operations", &quantity::count(assembly.operations)));
+    facts
 }
 
 fn links_of_scaleup(assembly: &ScaleupAssembly<'_>) -> String {

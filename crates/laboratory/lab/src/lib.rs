@@ -68,7 +68,7 @@ pub use clearway_scenario::{
 };
 
 // Types that users of the library need to add parts and to drive a run.
-pub use clearway_fabric::topology::{LinkId, NodeId};
+pub use clearway_fabric::topology::{LinkId, NodeId, SwitchRole};
 pub use clearway_fabric::{
     DropCause, Interests, LinkChange, LinkEvent, LinkPauses, Observer, Rounds, RunDecision,
     RunProgress, Senders, Stopped, Threads, Watch,

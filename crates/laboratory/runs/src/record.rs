@@ -226,11 +226,16 @@ fn paused_links(assembly: &Assembly, finished: &Finished) -> Vec<PausedLink> {
 /// Link events in words; an event of both directions of a cable is listed once.
 fn link_events(assembly: &Assembly) -> Vec<LinkEventRow> {
     let row = |event: &LinkEvent| {
-        let link = assembly
-            .topology
-            .link_name(LinkId::from_end(event.cable, 0));
+        let id = LinkId::from_end(event.cable, 0);
+        let link = assembly.topology.link_name(id);
         LinkEventRow {
             at: event.at,
+            link: id.0,
+            comes_up: match event.change {
+                LinkChange::Down => Some(false),
+                LinkChange::Up => Some(true),
+                _ => None,
+            },
             words: match event.change {
                 LinkChange::Down => format!("{link} down"),
                 LinkChange::Up => format!("{link} up"),

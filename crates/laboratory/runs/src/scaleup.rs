@@ -15,12 +15,12 @@ use clearway_lab::{
     ScaleupScenario, ScenarioError, Stopped, Threads,
 };
 use clearway_report::{
-    FabricUse, FolderError, LinkRow, NodeRow, OperationClass, OperationResults, OperationRow,
-    OperationTotals, ReductionTableUse, ResultFolder, RunObservations, RunRecord, ScenarioIdentity,
-    SeriesRow, Status, Subject, operations, timeline,
+    FabricMap, FabricUse, FolderError, LinkRow, NodeRow, OperationClass, OperationResults,
+    OperationRow, OperationTotals, ReductionTableUse, ResultFolder, RunObservations, RunRecord,
+    ScenarioIdentity, SeriesRow, Status, Subject, operations, timeline,
 };
 use clearway_report_html as page;
-use clearway_units::{Span, Time};
+use clearway_units::Time;
 
 /// Assembles a scenario, and checks its observations.
 ///
@@ -120,22 +120,26 @@ pub fn simulate(
     on_rows: &mut dyn FnMut(&[SeriesRow]),
 ) -> (ScaleupFinished, Option<RunObservations>) {
     let telemetry = ScaleupTelemetry::new(assembly, Some(Box::new(on_rows)));
-    let mut telemetry = telemetry.expect("the names of links were checked before");
+    let telemetry = telemetry.expect("the names of links were checked before");
+    let fabric = telemetry.is_some().then(|| fabric(assembly));
+    let bundles = fabric.as_ref().map(|fabric| fabric.map.link_bundles());
+    let mut telemetry = telemetry
+        .zip(bundles)
+        .map(|(telemetry, bundles)| telemetry.with_bundles(bundles));
     let options = ScaleupRunOptions {
         threads,
         on_progress,
     };
     let finished = assembly.run(options, telemetry.as_mut());
     let watched = telemetry.map(ScaleupTelemetry::into_watched);
-    let observed = watched.map(|watched| observed(assembly, &finished, watched));
+    let observed = fabric
+        .zip(watched)
+        .map(|(fabric, watched)| observed(fabric, &finished, watched));
     (finished, observed)
 }
 
-fn observed(
-    assembly: &ScaleupAssembly<'_>,
-    finished: &ScaleupFinished,
-    watched: SampledSeries,
-) -> RunObservations {
+/// Nodes and links of a fabric, and its map, without counts.
+pub fn fabric(assembly: &ScaleupAssembly<'_>) -> RunObservations {
     let tree = assembly.scenario().fabric.nvlink.tree();
     let (first_leaf, first_spine) = (tree.gpus, tree.gpus + tree.leaves());
     let tier = |node: u32| match node {
@@ -143,33 +147,38 @@ fn observed(
         node if node < first_spine => Some(0),
         _ => Some(1),
     };
-    let nodes = assembly.nodes().zip(0..).map(|(name, node)| NodeRow {
-        name,
-        tier: tier(node),
-    });
-    let links = assembly
-        .links()
-        .zip(&finished.fabric.links)
-        .map(|(link, totals)| LinkRow {
-            name: link.name,
-            from: link.from,
-            to: link.to,
-            rate: assembly.link_rate(),
-            bytes: totals.flits * FLIT_BYTES,
-            packets: totals.packets,
-            marks: 0,
-            drops: 0,
-            trims: 0,
-            pauses: 0,
-            paused: Span::ZERO,
-            peak_queue: u64::from(totals.peak_queue) * FLIT_BYTES,
-        });
+    let nodes = assembly.nodes().zip(0..);
+    let nodes: Vec<NodeRow> = nodes
+        .map(|(name, node)| NodeRow::new(name, tier(node)))
+        .collect();
+    let rate = assembly.link_rate();
+    let links = assembly.links();
+    let links = links.map(|link| LinkRow::new(link.name, (link.from, link.to), rate));
+    let links: Vec<LinkRow> = links.collect();
+    let ends: Vec<(u32, u32)> = links.iter().map(|link| (link.from, link.to)).collect();
+    RunObservations {
+        map: FabricMap::new(&nodes, &ends),
+        nodes,
+        links,
+        ..RunObservations::default()
+    }
+}
+
+fn observed(
+    mut fabric: RunObservations,
+    finished: &ScaleupFinished,
+    watched: SampledSeries,
+) -> RunObservations {
+    for (link, totals) in fabric.links.iter_mut().zip(&finished.fabric.links) {
+        link.bytes = totals.flits * FLIT_BYTES;
+        link.packets = totals.packets;
+        link.peak_queue = u64::from(totals.peak_queue) * FLIT_BYTES;
+    }
     RunObservations {
         times: watched.times,
         curves: watched.curves,
-        nodes: nodes.collect(),
-        links: links.collect(),
-        fairness: None,
+        frames: watched.frames,
+        ..fabric
     }
 }
 

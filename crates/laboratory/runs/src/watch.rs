@@ -6,10 +6,12 @@ use clearway_lab::record::{Both, Capture, CaptureRecorder, merge_all};
 use clearway_lab::why::{FollowPlan, FollowRecorder};
 use clearway_lab::{
     Assembly, Finished, FlowResult, FlowSpec, LinkId, NodeId, RunDecision, RunOptions, RunProgress,
-    Threads, Watch,
+    SwitchRole, Threads, Watch,
 };
-use clearway_report::{EventLog, LinkRow, NodeRow, RunObservations, SeriesRow};
-use clearway_units::{FlowId, Span};
+use clearway_report::{
+    EventLog, FabricMap, LinkRow, NodeRole, NodeRow, RunObservations, SeriesRow,
+};
+use clearway_units::FlowId;
 use std::sync::Arc;
 
 /// A finished run and its observations.
@@ -140,68 +142,97 @@ fn metered(
     telemetry: Option<RunSampler<'_>>,
     watch: Watch<'_>,
 ) -> ObservedRun {
+    // The rows of links, hundreds of megabytes in the largest fabrics, are made after the run.
+    let map = map(assembly);
     let (finished, watched) = match telemetry {
         None => (assembly.run(options, watch), SampledSeries::default()),
-        Some(mut telemetry) => {
+        Some(telemetry) => {
+            let mut telemetry = telemetry.with_bundles(map.link_bundles());
             let finished = assembly.run_sampled(options, watch, Some(&mut telemetry));
             (finished, telemetry.into_watched())
         }
     };
-    let observed = observed(assembly, &finished, watched);
+    let observed = RunObservations {
+        times: watched.times,
+        curves: watched.curves,
+        frames: watched.frames,
+        fairness: watched.fairness,
+        nodes: nodes(assembly),
+        links: with_totals(links(assembly), &finished),
+        map,
+    };
     ObservedRun {
         observed: Some(observed),
         ..unseen(finished)
     }
 }
 
-fn observed(assembly: &Assembly, finished: &Finished, watched: SampledSeries) -> RunObservations {
+/// Nodes and links of a fabric, and its map, without counts.
+pub fn fabric(assembly: &Assembly) -> RunObservations {
     RunObservations {
-        times: watched.times,
-        curves: watched.curves,
+        map: map(assembly),
         nodes: nodes(assembly),
-        links: links(assembly, finished),
-        fairness: watched.fairness,
+        links: links(assembly),
+        ..RunObservations::default()
     }
+}
+
+fn map(assembly: &Assembly) -> FabricMap {
+    let topology = &assembly.topology;
+    let links = (0..topology.cables.len() * 2).map(|link| {
+        let (from, to) = topology.link_ends(LinkId(link as u32));
+        (from.0, to.0)
+    });
+    let ends: Vec<(u32, u32)> = links.collect();
+    FabricMap::new(&nodes(assembly), &ends)
 }
 
 fn nodes(assembly: &Assembly) -> Vec<NodeRow> {
     let topology = &assembly.topology;
+    let first_further = topology.hosts as usize - topology.further_nics.len();
     let hosts = (0..topology.hosts).map(|host| NodeRow {
-        name: topology.node_name(NodeId(host)),
-        tier: None,
+        host: (host as usize)
+            .checked_sub(first_further)
+            .map(|place| topology.further_nics[place].0),
+        ..NodeRow::new(topology.node_name(NodeId(host)), None)
     });
-    let switches = topology.switches.iter().map(|switch| NodeRow {
-        name: switch.name.clone(),
-        tier: Some(switch.tier),
+    let groups = topology.groups.as_ref();
+    let switches = topology.switches.iter().enumerate();
+    let switches = switches.map(|(place, switch)| NodeRow {
+        group: groups.map(|groups| groups.of_switch[place]),
+        role: match switch.role {
+            SwitchRole::Network => NodeRole::Network,
+            SwitchRole::ScaleUp => NodeRole::ScaleUp,
+            SwitchRole::Nic(_) => NodeRole::Nic,
+        },
+        ..NodeRow::new(switch.name.clone(), Some(switch.tier))
     });
     hosts.chain(switches).collect()
 }
 
-fn links(assembly: &Assembly, finished: &Finished) -> Vec<LinkRow> {
+fn links(assembly: &Assembly) -> Vec<LinkRow> {
     let topology = &assembly.topology;
-    let mut links: Vec<LinkRow> = finished
-        .meters
-        .iter()
-        .zip(0..)
-        .map(|(totals, number)| {
-            let link = LinkId(number);
-            let (from, to) = topology.link_ends(link);
-            LinkRow {
-                name: topology.link_name(link),
-                from: from.0,
-                to: to.0,
-                rate: topology.cables[link.cable()].rate,
-                bytes: totals.bytes,
-                packets: totals.packets,
-                marks: totals.marks,
-                drops: totals.drops,
-                trims: totals.trims,
-                pauses: 0,
-                paused: Span::ZERO,
-                peak_queue: totals.peak_queue,
-            }
-        })
-        .collect();
+    let links = (0..topology.cables.len() * 2).map(|number| {
+        let link = LinkId(number as u32);
+        let (from, to) = topology.link_ends(link);
+        let cable = &topology.cables[link.cable()];
+        LinkRow {
+            is_up: cable.up,
+            ..LinkRow::new(topology.link_name(link), (from.0, to.0), cable.rate)
+        }
+    });
+    links.collect()
+}
+
+fn with_totals(mut links: Vec<LinkRow>, finished: &Finished) -> Vec<LinkRow> {
+    for (link, totals) in links.iter_mut().zip(&finished.meters) {
+        link.bytes = totals.bytes;
+        link.packets = totals.packets;
+        link.marks = totals.marks;
+        link.drops = totals.drops;
+        link.trims = totals.trims;
+        link.peak_queue = totals.peak_queue;
+    }
     for pauses in &finished.pauses {
         let link = &mut links[pauses.link.0 as usize];
         (link.pauses, link.paused) = (pauses.pauses, pauses.time);

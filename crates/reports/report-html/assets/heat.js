@@ -1,5 +1,5 @@
-// A heat map of links: Clearway.heat(container, { panels: [...] }); one colour scale for all panels.
-Clearway.heat = (() => {
+// What is shown of links by colours: the metrics, the scale and the choice of a metric.
+Clearway.links = (() => {
   const { svg, html, format } = Clearway;
   const LEVELS = 10;
   const METRICS = [
@@ -11,12 +11,7 @@ Clearway.heat = (() => {
     { key: "paused", name: "Time paused", unit: "us" },
   ];
 
-  function valueAt(panel, key, place) {
-    if (panel.names[place] === null) return null;
-    const values = panel[key];
-    return Array.isArray(values) ? values[place] : values;
-  }
-
+  // The greatest value of a metric; each column is a list, or one value for all.
   function greatest(panels, key) {
     let most = 0;
     for (const panel of panels) {
@@ -37,6 +32,52 @@ Clearway.heat = (() => {
     return Math.min(LEVELS, Math.max(1, Math.ceil((value / most) * LEVELS)));
   }
 
+  // Radio buttons, one for each metric; `choose` is called with a metric that was chosen.
+  function buildChoices(container, group, metrics, columns, chosen, choose) {
+    const bar = html("div", "choices", container);
+    bar.setAttribute("role", "radiogroup");
+    bar.setAttribute("aria-label", "What the colours show");
+    for (const metric of metrics) {
+      const label = html("label", "", bar);
+      const input = html("input", "", label);
+      input.type = "radio";
+      input.name = group;
+      input.value = metric.key;
+      input.checked = metric === chosen;
+      html("span", "", label, metric.name);
+      if (greatest(columns, metric.key) === 0 && metric !== chosen) {
+        input.disabled = true;
+        label.title = "zero on all links";
+      }
+      input.addEventListener("change", () => choose(metric));
+    }
+    return bar;
+  }
+
+  function drawScale(legend, metric, top) {
+    legend.replaceChildren();
+    html("span", "", legend, metric.name + "  " + print(metric, 0));
+    const bar = svg("svg", { width: 132, height: 10, viewBox: "0 0 132 10", "aria-hidden": "true" }, legend);
+    for (let level = 0; level <= LEVELS; level++) {
+      svg("rect", { class: "h" + level, x: level * 12, y: 0, width: 12, height: 10 }, bar);
+    }
+    html("span", "", legend, print(metric, top));
+  }
+
+  return { LEVELS, METRICS, greatest, levelOf, print, buildChoices, drawScale };
+})();
+
+// A heat map of links: Clearway.heat(container, { panels: [...] }); one colour scale for all panels.
+Clearway.heat = (() => {
+  const { svg, html } = Clearway;
+  const { LEVELS, METRICS, greatest, levelOf, print, buildChoices, drawScale } = Clearway.links;
+
+  function valueAt(panel, key, place) {
+    if (panel.names[place] === null) return null;
+    const values = panel[key];
+    return Array.isArray(values) ? values[place] : values;
+  }
+
   class HeatMap {
     constructor(container, spec) {
       this.container = container;
@@ -44,7 +85,10 @@ Clearway.heat = (() => {
       this.metric = METRICS[0];
       container.replaceChildren();
       container.classList.add("heat");
-      this.buildControl();
+      buildChoices(container, "heat-metric", METRICS, this.panels, this.metric, (metric) => {
+        this.metric = metric;
+        this.draw();
+      });
       this.legend = html("p", "scale", container);
       const grid = html("div", "panels", container);
       this.views = this.panels.map((panel) => this.buildView(grid, panel));
@@ -54,30 +98,6 @@ Clearway.heat = (() => {
       }).observe(container);
       addEventListener("beforeprint", () => this.draw(372));
       addEventListener("afterprint", () => this.draw());
-    }
-
-    buildControl() {
-      const bar = html("div", "choices", this.container);
-      bar.setAttribute("role", "radiogroup");
-      bar.setAttribute("aria-label", "What the colours show");
-      for (const metric of METRICS) {
-        const label = html("label", "", bar);
-        const input = html("input", "", label);
-        input.type = "radio";
-        input.name = "heat-metric";
-        input.value = metric.key;
-        input.checked = metric === this.metric;
-        html("span", "", label, metric.name);
-        const most = greatest(this.panels, metric.key);
-        if (most === 0 && metric !== this.metric) {
-          input.disabled = true;
-          label.title = "zero on all links";
-        }
-        input.addEventListener("change", () => {
-          this.metric = metric;
-          this.draw();
-        });
-      }
     }
 
     buildView(grid, panel) {
@@ -100,18 +120,8 @@ Clearway.heat = (() => {
     draw(width) {
       const most = greatest(this.panels, this.metric.key);
       const top = this.metric.unit === "%" ? Math.max(1, most) : most;
-      this.drawScale(top);
+      drawScale(this.legend, this.metric, top);
       for (const view of this.views) this.drawView(view, top, width);
-    }
-
-    drawScale(top) {
-      this.legend.replaceChildren();
-      html("span", "", this.legend, this.metric.name + "  " + print(this.metric, 0));
-      const bar = svg("svg", { width: 132, height: 10, viewBox: "0 0 132 10", "aria-hidden": "true" }, this.legend);
-      for (let level = 0; level <= LEVELS; level++) {
-        svg("rect", { class: "h" + level, x: level * 12, y: 0, width: 12, height: 10 }, bar);
-      }
-      html("span", "", this.legend, print(this.metric, top));
     }
 
     drawView(view, top, width) {

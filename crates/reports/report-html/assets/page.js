@@ -13,6 +13,8 @@
     // A live page draws its plots later.
     Clearway.shareLegend(element, own.filter(Boolean));
   }
+  const map = document.getElementById("fabric-map");
+  if (map && data.map) Clearway.network = Clearway.map(map, data.map);
   const heat = document.getElementById("heat");
   if (heat && data.heat) Clearway.heat(heat, data.heat);
   for (const element of document.querySelectorAll(".control")) element.hidden = false;

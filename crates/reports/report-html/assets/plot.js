@@ -659,6 +659,12 @@ const Clearway = (() => {
       }
     }
 
+    // Leaves its group and is not drawn again; its element can be removed.
+    forget() {
+      this.group.plots.splice(this.group.plots.indexOf(this), 1);
+      all.splice(all.indexOf(this), 1);
+    }
+
     update(spec) {
       const before = namesOf(this.spec);
       this.spec = spec;

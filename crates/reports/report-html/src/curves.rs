@@ -413,6 +413,8 @@ mod tests {
         let event = |us, words: &str| LinkEventRow {
             at: Time::from_us(us),
             words: words.into(),
+            link: 0,
+            comes_up: None,
         };
         let mut record = crate::sample::run();
         record.simulated = Span::from_us(100);

@@ -7,7 +7,12 @@ use std::fmt::Write as _;
 
 pub(super) const STYLE: &str = include_str!("../assets/page.css");
 /// Scripts: the plots first, then the behaviour of the page.
-const SCRIPTS: [&str; 3] = [PLOT_SCRIPT, include_str!("../assets/heat.js"), PAGE_SCRIPT];
+const SCRIPTS: [&str; 4] = [
+    PLOT_SCRIPT,
+    include_str!("../assets/heat.js"),
+    include_str!("../assets/map.js"),
+    PAGE_SCRIPT,
+];
 /// Script that only pages of sweeps contain.
 const SWEEP_SCRIPT: &str = include_str!("../assets/sweep.js");
 pub(super) const PLOT_SCRIPT: &str = include_str!("../assets/plot.js");
@@ -19,6 +24,7 @@ pub(crate) struct Document {
     body: String,
     plots: Vec<Plot>,
     heat: String,
+    map: String,
     sweep: Option<String>,
 }
 
@@ -30,6 +36,7 @@ impl Document {
             body: String::new(),
             plots: Vec::new(),
             heat: "null".into(),
+            map: "null".into(),
             sweep: None,
         }
     }
@@ -71,6 +78,11 @@ impl Document {
         self.heat = json;
     }
 
+    /// The data of the map of the fabric, as JSON.
+    pub(crate) fn set_map(&mut self, json: String) {
+        self.map = json;
+    }
+
     /// The data of a sweep, as JSON.
     pub(crate) fn set_sweep(&mut self, json: String) {
         self.sweep = Some(json);
@@ -80,7 +92,7 @@ impl Document {
     pub(crate) fn finish(self) -> String {
         let mut data = String::from("{\"plots\":");
         push_plots(&mut data, &self.plots);
-        let _ = write!(data, ",\"heat\":{}", self.heat);
+        let _ = write!(data, ",\"heat\":{},\"map\":{}", self.heat, self.map);
         let mut script = SCRIPTS.concat();
         if let Some(sweep) = &self.sweep {
             let _ = write!(data, ",\"sweep\":{sweep}");

@@ -9,7 +9,8 @@ use super::document::Document;
 use super::format;
 use super::html::{Column, details, paragraph, table};
 use super::json::{push_list, push_number, push_numbers, push_text};
-use clearway_report::observed::{LinkRow, NodeRow, RunObservations};
+use clearway_report::fabric_map::kind_of;
+use clearway_report::observed::{LinkRow, RunObservations};
 use clearway_report::why::{CostlyLink, WhyRecord};
 use clearway_units::Span;
 use std::collections::{BTreeMap, BTreeSet};
@@ -202,7 +203,10 @@ fn panel(
 
 /// `leaf → spine (8 links)`.
 fn title(observed: &RunObservations, (low, high, downwards): Group, links: usize) -> String {
-    let [lower, upper] = [low, high].map(|tier| kind_of_node(&observed.nodes, tier));
+    let [lower, upper] = [low, high].map(|tier| {
+        let nodes = observed.nodes.iter();
+        kind_of(nodes.filter(|node| node.tier == tier))
+    });
     let (from, to) = if downwards {
         (upper, lower)
     } else {
@@ -212,24 +216,6 @@ fn title(observed: &RunObservations, (low, high, downwards): Group, links: usize
         "{from} → {to} ({})",
         format::counted(links, "link", "links")
     )
-}
-
-/// Name for nodes of a tier: the common letters at the beginning of their names.
-fn kind_of_node(nodes: &[NodeRow], tier: Option<u8>) -> String {
-    let mut own = nodes.iter().filter(|node| node.tier == tier);
-    let stem = |node: &NodeRow| {
-        node.name
-            .trim_end_matches(|c: char| c.is_ascii_digit())
-            .to_owned()
-    };
-    let first = own.next().map(stem).unwrap_or_default();
-    if !first.is_empty() && own.all(|node| stem(node) == first) {
-        return first;
-    }
-    match tier {
-        None => "host".into(),
-        Some(tier) => format!("switch of tier {tier}"),
-    }
 }
 
 /// One cell for each switch, in lines of equal length.
@@ -368,7 +354,7 @@ fn push_panel(text: &mut String, panel: &Panel) {
 }
 
 /// A list, or a single value if all values are equal.
-fn push_column(text: &mut String, name: &str, values: &[f64]) {
+pub(super) fn push_column(text: &mut String, name: &str, values: &[f64]) {
     text.push_str(&format!(",\"{name}\":"));
     let mut known = values.iter().copied().filter(|value| value.is_finite());
     let first = known.next().unwrap_or(0.0);

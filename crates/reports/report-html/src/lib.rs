@@ -7,6 +7,7 @@
 //!
 //! * [`render`] gives the report of a run. [`render_comparison`], [`render_sweep`], [`render_isolation`], [`render_plan`] and
 //!   [`render_testbed`] give pages of the documents of [`clearway_report`].
+//! * [`render_topology`] gives the page of a fabric.
 //! * [`live`] gives the page of a run in progress.
 //!
 //! **Architecture Invariant:** this crate depends on records and documents, not on the simulator or a terminal. It reads no clock and
@@ -26,6 +27,7 @@ mod isolation;
 mod jobs;
 mod json;
 mod live;
+mod map;
 mod operations;
 mod plan;
 mod plan_trials;
@@ -41,6 +43,7 @@ mod sweep;
 mod testbed;
 #[cfg(test)]
 mod tests;
+mod topology;
 mod transports;
 mod views;
 mod why;
@@ -59,6 +62,7 @@ pub use plan::{PLAN_FILE_NAME, render_plan};
 use std::fmt::Write as _;
 pub use sweep::{SWEEP_FILE_NAME, render_sweep};
 pub use testbed::render_testbed;
+pub use topology::{TopologyPage, render_topology};
 
 /// The name of the file in a result folder.
 pub const FILE_NAME: &str = "report.html";
@@ -85,11 +89,12 @@ pub fn render(page: &Page<'_>) -> String {
         // `clearway why` refuses runs without all packets.
         let forward = summary.fast_forward.as_ref();
         if !forward.is_some_and(FastForwardSummary::is_inexact) {
-            why::section(&mut document, page.why);
+            why::section(&mut document, page.why, map::is_drawn(record));
         }
     }
     match &record.observed {
         Some(observed) => {
+            map::section(&mut document, record, page.why);
             curves::sections(&mut document, record, observed);
             heat::section(&mut document, observed, record.simulated, page.why);
         }

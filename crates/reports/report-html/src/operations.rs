@@ -200,7 +200,7 @@ mod tests {
     /// Sampled run: tokens of 20 GPUs, some of them below zero, and two reduction tables.
     fn watched() -> RunRecord {
         let mut record = scale_up_run();
-        let node = |name: String, tier| NodeRow { name, tier };
+        let node = |name: String, tier| NodeRow::new(name, tier);
         let gpus = (0..20).map(|gpu| node(format!("gpu{gpu}"), None));
         let switches = (0..2).map(|leaf| node(format!("leaf{leaf}"), Some(0)));
         let curve = |metric, subject: u32| Curve {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::sample::{flow, incomplete_run, job, run, with_transports};
+use clearway_report::FabricMap;
 use clearway_report::observed::{
     Curve, LinkRow, Metric, NodeRow, RunObservations, Subject, SubjectKind,
 };
@@ -8,7 +9,7 @@ use clearway_units::{Rate, Span, Time};
 /// A fabric with different figures for each link, without curves.
 pub(super) fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> RunObservations {
     let hosts = leaves * hosts_per_leaf;
-    let node = |name: String, tier| NodeRow { name, tier };
+    let node = |name: String, tier| NodeRow::new(name, tier);
     let mut nodes: Vec<NodeRow> = (0..hosts).map(|n| node(format!("host{n}"), None)).collect();
     nodes.extend((0..leaves).map(|n| node(format!("leaf{n}"), Some(0))));
     nodes.extend((0..spines).map(|n| node(format!("spine{n}"), Some(1))));
@@ -25,6 +26,7 @@ pub(super) fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> RunOb
             from,
             to,
             rate: Rate::from_gbps(400),
+            is_up: true,
             bytes: 10_000 + place,
             packets: 3,
             marks: place % 7,
@@ -35,8 +37,11 @@ pub(super) fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> RunOb
             peak_queue: place * 37 % 4001,
         }
     });
+    let links: Vec<LinkRow> = links.collect();
+    let ends: Vec<(u32, u32)> = links.iter().map(|link| (link.from, link.to)).collect();
     RunObservations {
-        links: links.collect(),
+        map: FabricMap::new(&nodes, &ends),
+        links,
         nodes: nodes.clone(),
         ..RunObservations::default()
     }

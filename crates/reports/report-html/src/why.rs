@@ -27,7 +27,9 @@ const fn colour(part: DelayPart) -> usize {
 }
 
 /// The section; without `why`, a hint how to request it.
-pub(super) fn section(document: &mut Document, why: Option<&WhyRecord>) {
+///
+/// With a map on the page, each flow has a button that draws its path there.
+pub(super) fn section(document: &mut Document, why: Option<&WhyRecord>, has_map: bool) {
     let Some(why) = why else {
         document.push(
             "<p class=\"note\"><code>clearway why</code> with the folder of this report writes in here why flows were slow, and which links cost \
@@ -47,9 +49,9 @@ pub(super) fn section(document: &mut Document, why: Option<&WhyRecord>) {
         document.push(&paragraph("No flow is done."));
     } else {
         document.push(&legend(&why.parts()));
-        why.flows
-            .iter()
-            .for_each(|flow| document.push(&flow_bar(flow)));
+        for (place, flow) in why.flows.iter().enumerate() {
+            document.push(&flow_bar(flow, has_map.then_some(place)));
+        }
         document.push("<p class=\"note\">Other flows: <code>clearway why</code> with <code>--flow N</code>.</p>");
         document.push(&details("Parts of each completion time", &shares(why)));
         document.push("<h3>Links that cost these flows most</h3>");
@@ -109,7 +111,7 @@ fn push_iteration(document: &mut Document, iteration: &SlowIteration) {
         ps: row.ps,
     });
     let rows: Vec<Segment> = rows.collect();
-    document.push(&bar((&iteration.sentence, ""), &rows));
+    document.push(&bar((&iteration.sentence, ""), "", &rows));
     let names: Vec<String> = rows
         .iter()
         .map(|row| {
@@ -172,8 +174,8 @@ struct Segment {
     ps: u64,
 }
 
-/// The parts of a flow as a bar, with the flow in words.
-fn flow_bar(flow: &SlowFlow) -> String {
+/// The parts of a flow as a bar, with the flow in words, and its place among the paths of the map.
+fn flow_bar(flow: &SlowFlow, path: Option<usize>) -> String {
     let rows = DelayPart::ALL.into_iter().flat_map(|part| {
         let own = flow.parts.iter().filter(move |row| row.part == part);
         own.map(move |row| Segment {
@@ -186,17 +188,24 @@ fn flow_bar(flow: &SlowFlow) -> String {
         })
     });
     let rows: Vec<Segment> = rows.collect();
-    bar((&flow.sentence, &flow.path), &rows)
+    let button = path.map(|place| {
+        format!(" <button type=\"button\" class=\"control\" data-path=\"{place}\" hidden>On the map</button>")
+    });
+    bar(
+        (&flow.sentence, &flow.path),
+        &button.unwrap_or_default(),
+        &rows,
+    )
 }
 
-/// A bar with its sentence and a note.
-fn bar((sentence, note): (&str, &str), rows: &[Segment]) -> String {
+/// A bar with its sentence and a note, and HTML after them.
+fn bar((sentence, note): (&str, &str), more: &str, rows: &[Segment]) -> String {
     let note = match note.is_empty() {
         true => String::new(),
         false => format!(" <span class=\"note\">{}</span>", Escaped(note)),
     };
     let mut html = format!(
-        "<figure class=\"delays\">\n<figcaption>{}{note}</figcaption>\n\
+        "<figure class=\"delays\">\n<figcaption>{}{note}{more}</figcaption>\n\
          <svg viewBox=\"0 0 {WIDTH} 18\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">\n",
         Escaped(&signs(sentence)),
         Escaped(&signs(sentence)),

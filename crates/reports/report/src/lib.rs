@@ -37,6 +37,7 @@ pub mod by_transport;
 mod column_values;
 pub mod columns;
 pub mod comparison;
+pub mod fabric_map;
 pub mod fast_forward;
 pub mod fct;
 pub mod flows;
@@ -48,6 +49,7 @@ pub mod iterations;
 pub mod jobs;
 mod links;
 mod measures;
+mod nodes;
 pub mod observed;
 pub mod operation_summary;
 pub mod operations;
@@ -87,6 +89,7 @@ pub use clearway_results::{
 };
 pub use column_values::{ColumnData, ColumnValues};
 pub use comparison::{ComparedRun, Comparison, Origin, Variant};
+pub use fabric_map::{Bundle, FabricMap, MapBox, MapRow};
 pub use fct::{FctRow, fct_txt};
 pub use flows::{FlowTable, FlowsWriter, WriteFlowsError, read_flows, write_flows};
 pub use folder::{FolderError, MissingFile, ResultFolder};
@@ -94,8 +97,8 @@ pub use htsim::{HtsimRow, HtsimTotals, htsim_txt};
 pub use iterations::{read_iterations, write_iterations};
 pub use jobs::{JobCounts, JobSummary};
 pub use observed::{
-    Curve, EventLog, Fairness, JainCourse, LinkRow, Metric, NodeRow, RunObservations, SeriesRow,
-    Subject, SubjectKind,
+    Curve, EventLog, Fairness, JainCourse, LinkFrames, LinkRow, Metric, NodeRole, NodeRow,
+    RunObservations, SeriesRow, Subject, SubjectKind,
 };
 pub use operation_summary::{OperationBreakdown, OperationSummary};
 pub use operations::write_operations;

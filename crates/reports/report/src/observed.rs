@@ -3,20 +3,13 @@
 //! Curves share their sampling instants. Early samples may be closer together than late samples, or have been merged, so each instant
 //! is given.
 
+use crate::fabric_map::FabricMap;
+pub use crate::nodes::{NodeRole, NodeRow};
 pub use clearway_results::{
-    Curve, EventLog, Fairness, JainCourse, Metric, SeriesRow, Subject, SubjectKind, TraceEvent,
-    TraceRecord,
+    Curve, EventLog, Fairness, FrameCounts, JainCourse, LinkFrames, Metric, SeriesRow, Subject,
+    SubjectKind, TraceEvent, TraceRecord,
 };
 use clearway_units::{Rate, Span, Time};
-
-/// A host or a switch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeRow {
-    /// `host7`, `leaf3`.
-    pub name: String,
-    /// Tier of a switch: 0 next to hosts, increasing upwards; `None` for a host.
-    pub tier: Option<u8>,
-}
 
 /// One direction of a cable, over the whole run.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +22,8 @@ pub struct LinkRow {
     pub to: u32,
     /// Rate of the link.
     pub rate: Rate,
+    /// False if the link is down from the beginning.
+    pub is_up: bool,
     /// Bytes that the link carried, headers included.
     pub bytes: u64,
     /// Packets that the link carried.
@@ -48,6 +43,25 @@ pub struct LinkRow {
 }
 
 impl LinkRow {
+    /// A link that is up and has carried nothing, from node `from` to node `to`.
+    pub fn new(name: impl Into<String>, (from, to): (u32, u32), rate: Rate) -> Self {
+        Self {
+            name: name.into(),
+            from,
+            to,
+            rate,
+            is_up: true,
+            bytes: 0,
+            packets: 0,
+            marks: 0,
+            drops: 0,
+            trims: 0,
+            pauses: 0,
+            paused: Span::ZERO,
+            peak_queue: 0,
+        }
+    }
+
     /// Share of the link's capacity over `span` that was used.
     pub fn utilisation(&self, span: Span) -> f64 {
         let possible = self.rate.as_bps() as f64 * span.as_ps() as f64 * 1e-12;
@@ -70,6 +84,10 @@ pub struct RunObservations {
     pub nodes: Vec<NodeRow>,
     /// Links, each cable twice.
     pub links: Vec<LinkRow>,
+    /// Map of the nodes and links.
+    pub map: FabricMap,
+    /// Counts of the map's bundles over time; empty if nothing was sampled, or if there are too many bundles.
+    pub frames: LinkFrames,
     /// Fairness within the last set of flows; `None` if there were never two flows at the same time.
     pub fairness: Option<Fairness>,
 }

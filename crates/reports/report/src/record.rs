@@ -280,6 +280,10 @@ pub struct LinkEventRow {
     pub at: Time,
     /// Link and change, such as "leaf0-spine3 down".
     pub words: String,
+    /// One direction of the cable: a place among the links of the run.
+    pub link: u32,
+    /// True if the cable comes up, false if it goes down; `None` for another change.
+    pub comes_up: Option<bool>,
 }
 
 /// A transport of a run that has several.

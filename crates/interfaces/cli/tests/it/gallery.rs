@@ -96,7 +96,7 @@ fn visited() -> Bench {
 fn commands_print_what_stands_below_them() {
     let bench = visited();
     let pictures = pictures();
-    assert_eq!(pictures.len(), 8);
+    assert_eq!(pictures.len(), 9);
     let draws = draws();
     let pictures = pictures.iter().filter(|picture| !is_long(picture.page));
     let pictures: Vec<&Picture> = pictures.collect();

@@ -10,6 +10,7 @@ mod collective;
 mod common;
 mod compare;
 mod dry_run;
+mod fabric_map;
 mod fast_forward;
 mod gallery;
 mod import;

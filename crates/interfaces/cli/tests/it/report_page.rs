@@ -3,8 +3,8 @@
 use crate::browser::Browser;
 use crate::common::Bench;
 use clearway_report::{
-    Curve, FlowRow, LinkRow, Metric, NodeRow, RunObservations, RunRecord, ScenarioIdentity, Status,
-    Subject, SubjectKind,
+    Curve, FabricMap, FlowRow, LinkFrames, LinkRow, Metric, NodeRow, RunObservations, RunRecord,
+    ScenarioIdentity, Status, Subject, SubjectKind,
 };
 use clearway_report_html::{self as page, Page};
 use clearway_units::{Rate, Span, Time, mix64};
@@ -322,10 +322,7 @@ fn observed() -> RunObservations {
         ("leaf", 128, Some(0)),
         ("spine", 64, Some(1)),
     ] {
-        nodes.extend((0..count).map(|number| NodeRow {
-            name: format!("{stem}{number}"),
-            tier,
-        }));
+        nodes.extend((0..count).map(|number| NodeRow::new(format!("{stem}{number}"), tier)));
     }
     let hosts = (0..8192u32).map(|host| (host, 8192 + host / 64));
     let fabric =
@@ -336,6 +333,7 @@ fn observed() -> RunObservations {
         from,
         to,
         rate: Rate::from_gbps(400),
+        is_up: true,
         bytes: mix64(u64::from(from) << 32 | u64::from(to)) % 3_500_000,
         packets: 600,
         marks: mix64(from.into()) % 1000,
@@ -345,7 +343,8 @@ fn observed() -> RunObservations {
         paused: Span::from_ps(mix64(to.into()) % 50_000_000),
         peak_queue: mix64(u64::from(to) + 99) % 200_000,
     });
-    let links = links.collect();
+    let links: Vec<LinkRow> = links.collect();
+    let ends: Vec<(u32, u32)> = links.iter().map(|link| (link.from, link.to)).collect();
     let mut curves = Vec::new();
     for &metric in Metric::ALL {
         let subjects: Vec<Subject> = match metric.info().scope {
@@ -370,9 +369,11 @@ fn observed() -> RunObservations {
             .map(|number| Time::from_ps(number * 35_000))
             .collect(),
         curves,
+        map: FabricMap::new(&nodes, &ends),
         nodes,
         links,
         fairness: None,
+        frames: LinkFrames::default(),
     }
 }
 

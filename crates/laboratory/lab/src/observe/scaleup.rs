@@ -8,7 +8,7 @@ use crate::ScenarioError;
 use crate::scaleup::{FLIT_BYTES, ScaleupAssembly};
 use crate::scenario::{SampledSubjects, Sampling};
 use clearway_fabric::topology::LinkId;
-use clearway_results::{Metric, SeriesRow, Subject};
+use clearway_results::{FrameCounts, FrameRecorder, LinkBundles, Metric, SeriesRow, Subject};
 use clearway_scaleup::{Cycle, GpuGauges, RoundState as Fabric, cycles_of, time_of};
 use clearway_units::{Span, Time, nearest, suggestion};
 
@@ -31,6 +31,7 @@ pub struct ScaleupTelemetry<'a> {
     curves: Curves,
     rows: Vec<SeriesRow>,
     sink: Option<Sink<'a>>,
+    frames: Option<FrameRecorder>,
 }
 
 /// A link at a sample: waiting flits of both channels, and flits carried so far.
@@ -71,7 +72,17 @@ impl<'a> ScaleupTelemetry<'a> {
             curves: Curves::new(observe.points as usize),
             rows: Vec::new(),
             sink,
+            frames: None,
         }))
+    }
+
+    /// The same, with counts of bundles of links over time, unless there are too many bundles.
+    #[must_use]
+    pub fn with_bundles(self, bundles: LinkBundles) -> Self {
+        Self {
+            frames: FrameRecorder::new(bundles),
+            ..self
+        }
     }
 
     /// Called between rounds.
@@ -150,6 +161,14 @@ impl<'a> ScaleupTelemetry<'a> {
         let seconds = (self.due - self.last) as f64 * self.cycle.as_ps() as f64 * 1e-12;
         for (id, link) in numbered() {
             let before = std::mem::replace(&mut self.carried[id.0 as usize], link.carried);
+            if let Some(frames) = &mut self.frames {
+                let counts = FrameCounts {
+                    bytes: ((link.carried - before) * FLIT_BYTES) as f64,
+                    peak_queue: link.queue.unwrap_or(0) * FLIT_BYTES,
+                    ..FrameCounts::default()
+                };
+                frames.add(id.0, &counts);
+            }
             if !self.links.follows(id) {
                 continue;
             }
@@ -169,6 +188,9 @@ impl<'a> ScaleupTelemetry<'a> {
         if self.curves.add(time_of(now, self.cycle), &self.rows) {
             self.every = self.every.saturating_mul(2);
         }
+        if let Some(frames) = &mut self.frames {
+            frames.end_sample(time_of(now, self.cycle));
+        }
         self.rows.clear();
         self.last = now;
         self.due = (now / self.every + 1).saturating_mul(self.every);
@@ -184,6 +206,10 @@ impl<'a> ScaleupTelemetry<'a> {
             times,
             curves,
             fairness: None,
+            frames: self
+                .frames
+                .map(FrameRecorder::into_frames)
+                .unwrap_or_default(),
         }
     }
 }

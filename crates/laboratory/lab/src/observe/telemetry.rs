@@ -6,7 +6,10 @@ use super::link_choice::{LinkChoice, Longest};
 use crate::assemble::Assembly;
 use clearway_fabric::topology::LinkId;
 use clearway_fabric::{Flow, FlowEvent, FlowMilestone, Sampler, Snapshot};
-use clearway_results::{Curve, Fairness, Metric, SeriesRow, Subject};
+use clearway_results::{
+    Curve, Fairness, FrameCounts, FrameRecorder, LinkBundles, LinkFrames, Metric, SeriesRow,
+    Subject,
+};
 use clearway_transport::FlowProgress;
 use clearway_units::statistics::jain_index;
 use clearway_units::{Bytes, FlowId, Span, Time};
@@ -25,6 +28,8 @@ pub struct SampledSeries {
     pub curves: Vec<Curve>,
     /// Fairness of the last set of flows; `None` if two flows were never active at the same time.
     pub fairness: Option<Fairness>,
+    /// Counts of bundles of links.
+    pub frames: LinkFrames,
 }
 
 /// Queue and bytes of a link in an interval.
@@ -122,6 +127,7 @@ pub struct RunSampler<'a> {
     effort: Effort,
     rows: Vec<SeriesRow>,
     sink: Option<Sink<'a>>,
+    frames: Option<FrameRecorder>,
 }
 
 impl<'a> RunSampler<'a> {
@@ -151,7 +157,17 @@ impl<'a> RunSampler<'a> {
             effort: Effort::default(),
             rows: Vec::new(),
             sink,
+            frames: None,
         })
+    }
+
+    /// The same, with counts of bundles of links over time, unless there are too many bundles.
+    #[must_use]
+    pub fn with_bundles(self, bundles: LinkBundles) -> Self {
+        Self {
+            frames: FrameRecorder::new(bundles),
+            ..self
+        }
     }
 
     /// The curves.
@@ -164,6 +180,10 @@ impl<'a> RunSampler<'a> {
             times,
             curves,
             fairness: self.settling.map(|settling| settling.fairness),
+            frames: self
+                .frames
+                .map(FrameRecorder::into_frames)
+                .unwrap_or_default(),
         }
     }
 
@@ -182,6 +202,7 @@ impl<'a> RunSampler<'a> {
         let mut intervals = Vec::new();
         let mut longest = Longest::new(self.links.newcomers());
         let links = &self.links;
+        let frames = &mut self.frames;
         let mut carried = 0.0;
         snapshot.for_each_link(|mut view| {
             let (link, queue) = (view.link, view.queue);
@@ -191,6 +212,19 @@ impl<'a> RunSampler<'a> {
             drops += counts.drops;
             // Bytes that wait at the end of the interval count for its peak, even if no packet joined the queue.
             let peak = counts.peak_queue.max(queue);
+            // Most links of a large fabric are idle.
+            if let Some(frames) = frames
+                && (counts.bytes > 0.0 || peak > 0 || counts.drops > 0)
+            {
+                let counts = FrameCounts {
+                    bytes: counts.bytes,
+                    peak_queue: peak,
+                    marks: counts.marks,
+                    drops: counts.drops,
+                    paused: Span::ZERO,
+                };
+                frames.add(link.0, &counts);
+            }
             if links.follows(link) || longest.offer(peak, link) {
                 let bytes = counts.bytes;
                 intervals.push(Interval {
@@ -215,7 +249,18 @@ impl<'a> RunSampler<'a> {
         self.row(Metric::Marks, Subject::Run, marks as f64);
         self.row(Metric::Drops, Subject::Run, drops as f64);
         let mut paused = 0;
-        snapshot.for_each_paused_link(|_| paused += 1);
+        let length = self.due.since(self.last);
+        let frames = &mut self.frames;
+        snapshot.for_each_paused_link(|link| {
+            paused += 1;
+            if let Some(frames) = frames {
+                let counts = FrameCounts {
+                    paused: length,
+                    ..FrameCounts::default()
+                };
+                frames.add(link.0, &counts);
+            }
+        });
         self.row(Metric::PausedLinks, Subject::Run, f64::from(paused));
     }
 
@@ -349,6 +394,9 @@ impl Sampler for RunSampler<'_> {
         }
         self.due = now;
         self.add_links(snapshot);
+        if let Some(frames) = &mut self.frames {
+            frames.end_sample(now);
+        }
         self.add_flows(snapshot);
         self.last = now;
         if let Some(sink) = &mut self.sink {

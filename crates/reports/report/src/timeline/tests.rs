@@ -228,27 +228,11 @@ fn read_event(ns: u64, fields: &Fields<'_>, names: &BTreeMap<u64, String>) -> Ev
 }
 
 fn node(name: &str, tier: Option<u8>) -> NodeRow {
-    NodeRow {
-        name: name.into(),
-        tier,
-    }
+    NodeRow::new(name, tier)
 }
 
 fn link(name: &str, from: u32, to: u32) -> LinkRow {
-    LinkRow {
-        name: name.into(),
-        from,
-        to,
-        rate: Rate::from_bps(400_000_000_000),
-        bytes: 0,
-        packets: 0,
-        marks: 0,
-        drops: 0,
-        trims: 0,
-        pauses: 0,
-        paused: Span::ZERO,
-        peak_queue: 0,
-    }
+    LinkRow::new(name, (from, to), Rate::from_bps(400_000_000_000))
 }
 
 fn happens(ps: u64, event: TraceEvent) -> TraceRecord {
@@ -293,7 +277,7 @@ fn eventful() -> RunRecord {
         .chain((2..6).map(|host| node(&format!("host{host}"), None)))
         .collect(),
         links: vec![link("host0-leaf0", 1, 0), link("leaf0-host1", 0, 2)],
-        fairness: None,
+        ..RunObservations::default()
     });
     let loss = |flow, cause, packets| TraceEvent::LossDetected {
         flow,
