@@ -4,8 +4,11 @@ use clearway_units::Rate;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// Rate of links without a known rate, such as loopback and many virtual interfaces.
+/// Rate of links without a known rate, such as many virtual interfaces.
 const ASSUMED: Rate = Rate::from_gbps(10);
+
+/// Rate of loopback, which no operating system reports. Below what it carries, the pacer would limit transfers (docs/src/performance.md).
+const ASSUMED_LOOPBACK: Rate = Rate::from_gbps(40);
 
 /// Rate of a link, and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +30,7 @@ enum RateSource {
 }
 
 impl LineRate {
-    /// The rate from the user, or the rate of the interface towards `peer`, or 10 Gb/s.
+    /// The rate from the user, or the rate of the interface towards `peer`, or 10 Gb/s, or 40 Gb/s on loopback.
     pub(crate) fn choose(given: Option<Rate>, peer: Option<SocketAddr>) -> Self {
         if let Some(rate) = given {
             let known = RateSource::Given;
@@ -40,7 +43,10 @@ impl LineRate {
                 known: RateSource::Interface(interface.unwrap_or_default()),
             },
             None => Self {
-                rate: ASSUMED,
+                rate: match peer.is_some_and(|peer| peer.ip().is_loopback()) {
+                    true => ASSUMED_LOOPBACK,
+                    false => ASSUMED,
+                },
                 known: RateSource::Assumed(interface),
             },
         }
@@ -111,7 +117,7 @@ mod tests {
         assert_eq!(given.to_string(), "25Gbps, by --line-rate");
         // Operating systems report no rate for loopback.
         let found = LineRate::choose(None, Some(loopback));
-        assert_eq!(found.rate, ASSUMED);
+        assert_eq!(found.rate, ASSUMED_LOOPBACK);
         assert!(
             found
                 .to_string()
