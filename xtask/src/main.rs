@@ -13,6 +13,7 @@
 //! * `cargo xtask fast-forward random [N [FIRST]]`: the table of random scenarios there, N of each kind of traffic (250) from number FIRST
 //!   on. `target/fast-forward/` has what they took, and the scenarios whose estimate does not hold.
 //! * `cargo xtask interface [--check]`: `docs/interfaces`: all public items of the crates that others may use, from the pages of rustdoc.
+//! * `cargo xtask web`: the playground and the book, as a folder for any server of static files: `target/site`.
 //! * `cargo xtask storm [--minutes N] [--seed S]`: random scenarios against the program, with checks of every run; `--help` lists
 //!   all options. Failing scenarios are shrunk into `target/storm/`.
 
@@ -28,6 +29,7 @@ mod size;
 mod storm;
 mod tidy;
 mod transports;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -53,10 +55,11 @@ fn main() -> ExitCode {
         ["interface", "--check"] => interface::run(&root, interface::Mode::Check),
         ["columns"] => columns::write(&root),
         ["transports"] => transports::write(&root),
+        ["web"] => web::write(&root),
         ["storm", ref options @ ..] => storm::run(&root, options),
         _ => vec![
             "usage: cargo xtask ci | tidy [--update] | bench [--check] | claims OPTION | baselines | columns | fast-forward [random [N [FIRST]]] \
-             | interface [--check] | transports | storm [--help]"
+             | interface [--check] | transports | web | storm [--help]"
                 .into(),
         ],
     };

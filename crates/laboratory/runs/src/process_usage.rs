@@ -4,7 +4,8 @@ use std::time::Instant;
 
 /// Stopwatch that is started before a run and read after it.
 pub struct Stopwatch {
-    wall: Instant,
+    /// `None` on systems without a clock, such as a module of WebAssembly.
+    wall: Option<Instant>,
     cpu: f64,
 }
 
@@ -16,14 +17,14 @@ impl Stopwatch {
     )]
     pub fn start() -> Self {
         Self {
-            wall: Instant::now(),
+            wall: (!cfg!(target_family = "wasm")).then(Instant::now),
             cpu: cpu_seconds(),
         }
     }
 
-    /// Seconds since the start.
+    /// Seconds since the start; zero on systems without a clock.
     pub fn wall_seconds(&self) -> f64 {
-        self.wall.elapsed().as_secs_f64()
+        self.wall.map_or(0.0, |wall| wall.elapsed().as_secs_f64())
     }
 
     /// User and system time of this process since the start, in seconds; zero if the system does not report it.

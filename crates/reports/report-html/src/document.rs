@@ -99,43 +99,68 @@ impl Document {
             script += SWEEP_SCRIPT;
         }
         data.push('}');
-        let file = File {
+        let file = HtmlFile {
             title: &self.title,
             body: &self.body,
             data: &data,
             style: STYLE,
             script: &script,
+            further: ["", ""],
             sources: "",
         };
         file.html()
     }
 }
 
-/// Parts of an HTML file.
-pub(super) struct File<'a> {
-    pub(super) title: &'a str,
-    /// HTML in which every text is already escaped.
-    pub(super) body: &'a str,
-    /// JSON.
-    pub(super) data: &'a str,
-    pub(super) style: &'a str,
-    pub(super) script: &'a str,
-    /// Sources that the security policy allows in addition to this style and this script, each preceded by a semicolon.
-    pub(super) sources: &'a str,
+/// Style and scripts of reports, as sources of a security policy: for pages that show a report in a frame, which inherits their policy.
+pub fn report_sources() -> (String, String) {
+    (
+        source_expression(STYLE),
+        source_expression(&SCRIPTS.concat()),
+    )
 }
 
-impl File<'_> {
+/// Style of all pages.
+pub const PAGE_STYLE: &str = STYLE;
+
+/// Script of all pages, which switches the theme.
+pub const PAGE_SCRIPTS: &str = concat!(
+    include_str!("../assets/plot.js"),
+    include_str!("../assets/page.js")
+);
+
+/// Parts of an HTML file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HtmlFile<'a> {
+    /// Title of the page.
+    pub title: &'a str,
+    /// HTML in which every text is already escaped.
+    pub body: &'a str,
+    /// JSON in which no text can end a script.
+    pub data: &'a str,
+    /// CSS.
+    pub style: &'a str,
+    /// JavaScript.
+    pub script: &'a str,
+    /// Sources of styles and of scripts that the security policy allows besides those of the file, separated by blanks.
+    pub further: [&'a str; 2],
+    /// Further directives of the security policy, each preceded by a semicolon.
+    pub sources: &'a str,
+}
+
+impl HtmlFile<'_> {
     /// The security policy of the file.
     pub(super) fn policy(&self) -> String {
         format!(
             "default-src 'none'; style-src {}; script-src {}{}; base-uri 'none'; form-action 'none'",
-            source_expression(self.style),
-            source_expression(self.script),
+            with(source_expression(self.style), self.further[0]),
+            with(source_expression(self.script), self.further[1]),
             self.sources
         )
     }
 
-    pub(super) fn html(&self) -> String {
+    /// The file.
+    pub fn html(&self) -> String {
         let Self {
             body,
             data,
@@ -153,6 +178,14 @@ impl File<'_> {
             self.policy(),
             Escaped(self.title),
         )
+    }
+}
+
+/// A source and further ones.
+fn with(source: String, further: &str) -> String {
+    match further {
+        "" => source,
+        further => format!("{source} {further}"),
     }
 }
 

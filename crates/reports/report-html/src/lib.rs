@@ -55,6 +55,7 @@ use clearway_report::{RunRecord, Status};
 pub use comparison::{COMPARISON_FILE_NAME, ComparisonPage, render_comparison};
 pub use content::{Page, ResolvedSetting};
 use document::Document;
+pub use document::{HtmlFile, PAGE_SCRIPTS, PAGE_STYLE, report_sources};
 use html::{Column, Escaped, paragraph, prose, table};
 pub use isolation::{ISOLATION_FILE_NAME, render_isolation};
 pub use live::{LivePage, Tile, is_drawn_live, live, tiles};

@@ -3,7 +3,7 @@
 //! This module contains only the parts of the page. A server of the page also answers `GET api/state` and `POST api/control`; the server's
 //! module describes these messages.
 
-use super::document::{File, PAGE_SCRIPT, PLOT_SCRIPT, STYLE};
+use super::document::{HtmlFile, PAGE_SCRIPT, PLOT_SCRIPT, STYLE};
 use super::html::Escaped;
 use super::outcome_tiles;
 use super::plot::{Join, Shape};
@@ -197,7 +197,7 @@ pub fn live(scenario: &ScenarioIdentity, sampled: bool) -> LivePage {
     body.push_str("</main>\n");
     let plots: Vec<LivePlotData> = PLOTS.iter().map(LivePlot::data).collect();
     let plots = serde_json::to_string(&plots).expect("names and flags");
-    let file = File {
+    let file = HtmlFile {
         title: &format!("{} · Clearway, live", scenario.name),
         body: &body,
         data: &format!(
@@ -205,6 +205,7 @@ pub fn live(scenario: &ScenarioIdentity, sampled: bool) -> LivePage {
         ),
         style: &[STYLE, LIVE_STYLE].concat(),
         script: &[PLOT_SCRIPT, PAGE_SCRIPT, LIVE_SCRIPT].concat(),
+        further: ["", ""],
         sources: "; connect-src 'self'; img-src 'self'",
     };
     LivePage {

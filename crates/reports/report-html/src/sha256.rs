@@ -2,11 +2,11 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use ring::digest::{SHA256, digest};
+use hmac_sha256::Hash;
 
 /// The name of an inline script or style in the policy: `'sha256-…'`, in base64.
 pub(super) fn source_expression(text: &str) -> String {
-    let hash = digest(&SHA256, text.as_bytes());
+    let hash = Hash::hash(text.as_bytes());
     format!("'sha256-{}'", BASE64_STANDARD.encode(hash))
 }
 
