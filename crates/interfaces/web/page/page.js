@@ -376,17 +376,22 @@
   }
   $("share").addEventListener("click", share);
 
-  async function linked() {
+  // Opens the scenario of the address; false if it has none.
+  async function openLink() {
     const code = location.hash.slice(1);
-    if (!code) return null;
+    if (!code) return false;
     try {
       if (!/^[\w-]+$/.test(code)) throw new Error("other letters than those of base64");
       const bytes = fromBase64(code.replace(/-/g, "+").replace(/_/g, "/"));
       const plain = await through(bytes, new DecompressionStream("deflate-raw"), MOST_TEXT);
-      return new TextDecoder("utf-8", { fatal: true }).decode(plain);
+      text.value = new TextDecoder("utf-8", { fatal: true }).decode(plain);
+      $("gallery").value = "";
+      $("about").textContent = "From the link.";
+      changed();
+      return true;
     } catch (error) {
-      say("The link holds no scenario: " + error.message, true);
-      return null;
+      $("about").textContent = "The link holds no scenario: " + error.message + ".";
+      return false;
     }
   }
 
@@ -395,7 +400,7 @@
     if (!scenario) return;
     text.value = scenario.text;
     text.scrollTop = 0;
-    $("about").textContent = scenario.about;
+    $("gallery").value = name;
     changed();
   }
 
@@ -409,7 +414,14 @@
     const gallery = $("gallery");
     html("option", gallery, "your own").value = "";
     for (const { name } of about.scenarios) html("option", gallery, name).value = name;
-    gallery.addEventListener("change", () => open(gallery.value));
+    const describe = () => {
+      const scenario = about.scenarios.find((one) => one.name === gallery.value);
+      $("about").textContent = scenario ? scenario.about : "";
+    };
+    gallery.addEventListener("change", () => {
+      open(gallery.value);
+      describe();
+    });
     for (const { name, about: hint } of about.transports) {
       const label = html("label", $("choices"));
       label.title = hint;
@@ -418,22 +430,11 @@
       input.value = name;
       html("span", label, name);
     }
-    const scenario = await linked();
-    if (scenario === null) {
-      gallery.value = "quickstart";
+    if (!(await openLink())) {
       open("quickstart");
-    } else {
-      text.value = scenario;
-      $("about").textContent = "From the link.";
-      changed();
+      if (!location.hash) describe();
     }
-    addEventListener("hashchange", async () => {
-      const next = await linked();
-      if (next === null) return;
-      gallery.value = "";
-      text.value = next;
-      changed();
-    });
+    addEventListener("hashchange", openLink);
     $("run").textContent = "Run";
     $("run").disabled = false;
   }

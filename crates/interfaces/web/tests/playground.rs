@@ -325,6 +325,11 @@ fn hostile_scenarios_and_links_harm_nothing() {
         ready(&browser);
         let text = browser.text("return document.getElementById('text').value;");
         assert!(text.contains("quickstart"), "{code}: {text}");
+        let said = browser.text("return document.getElementById('about').textContent;");
+        assert!(
+            said.starts_with("The link holds no scenario: "),
+            "{code}: {said}"
+        );
     }
     browser.execute(
         "window.bomb = null;
@@ -338,7 +343,7 @@ fn hostile_scenarios_and_links_harm_nothing() {
     browser.execute("location.hash = window.bomb;");
     let said = wait(
         &browser,
-        "const text = document.getElementById('fault').textContent; return text.startsWith('The link holds no scenario') ? text : null;",
+        "const text = document.getElementById('about').textContent; return text.startsWith('The link holds no scenario') ? text : null;",
     );
     assert!(
         said.as_str().unwrap().contains("more than 262144"),
