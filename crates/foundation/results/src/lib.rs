@@ -12,6 +12,7 @@ mod frames;
 mod merge;
 mod metric;
 mod operations;
+mod sequence;
 mod series;
 mod totals;
 
@@ -25,5 +26,6 @@ pub use operations::{
     BreakdownFigures, FabricUse, FigureColumn, FigureUnit, LatencyCycles, OperationClass,
     OperationFigures, OperationTotals, ReductionTableUse,
 };
+pub use sequence::{FlowSequence, SequenceKind, SequencePoint};
 pub use series::{Curve, SeriesRow, Subject};
 pub use totals::{PacketCounts, ShowCondition, Total, TotalUnit};

@@ -117,10 +117,15 @@ fn recorded(
         .map(|recorders| (recorders.first, recorders.second))
         .unzip();
     let events = events.into_iter().flatten();
+    let capture = merge_all(captures.into_iter().flatten()).map(CaptureRecorder::into_capture);
+    let mut observed = watch.observed.filter(|_| is_observed);
+    if let (Some(observed), Some(capture), Some(plan)) = (&mut observed, &capture, plan) {
+        observed.sequences = capture.sequences(plan, &assembly.topology);
+    }
     ObservedRun {
         events: eventful.then(|| event_log(assembly, &watch.finished, events)),
-        capture: merge_all(captures.into_iter().flatten()).map(CaptureRecorder::into_capture),
-        observed: watch.observed.filter(|_| is_observed),
+        capture,
+        observed,
         finished: watch.finished,
     }
 }
@@ -157,6 +162,7 @@ fn metered(
         curves: watched.curves,
         frames: watched.frames,
         fairness: watched.fairness,
+        sequences: Vec::new(),
         nodes: nodes(assembly),
         links: with_totals(links(assembly), &finished),
         map,

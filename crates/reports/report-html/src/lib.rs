@@ -37,6 +37,7 @@ pub(crate) mod plot;
 mod sample;
 mod scatter;
 mod sections;
+mod sequence;
 mod settings;
 mod sha256;
 mod sweep;
@@ -97,6 +98,7 @@ pub fn render(page: &Page<'_>) -> String {
         Some(observed) => {
             map::section(&mut document, record, page.why);
             curves::sections(&mut document, record, observed);
+            sequence::section(&mut document, observed);
             heat::section(&mut document, observed, record.simulated, page.why);
         }
         None => unwatched(&mut document, record),

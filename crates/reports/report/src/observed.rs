@@ -6,8 +6,8 @@
 use crate::fabric_map::FabricMap;
 pub use crate::nodes::{NodeRole, NodeRow};
 pub use clearway_results::{
-    Curve, EventLog, Fairness, FrameCounts, JainCourse, LinkFrames, Metric, SeriesRow, Subject,
-    SubjectKind, TraceEvent, TraceRecord,
+    Curve, EventLog, Fairness, FlowSequence, FrameCounts, JainCourse, LinkFrames, Metric,
+    SequenceKind, SequencePoint, SeriesRow, Subject, SubjectKind, TraceEvent, TraceRecord,
 };
 use clearway_units::{Rate, Span, Time};
 
@@ -90,6 +90,8 @@ pub struct RunObservations {
     pub frames: LinkFrames,
     /// Fairness within the last set of flows; `None` if there were never two flows at the same time.
     pub fairness: Option<Fairness>,
+    /// Time-sequence graphs of captured flows.
+    pub sequences: Vec<FlowSequence>,
 }
 
 impl RunObservations {

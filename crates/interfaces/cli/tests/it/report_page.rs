@@ -373,6 +373,7 @@ fn observed() -> RunObservations {
         nodes,
         links,
         fairness: None,
+        sequences: Vec::new(),
         frames: LinkFrames::default(),
     }
 }

@@ -4,6 +4,7 @@
 //! that a full queue drops is not captured. Pause frames are captured on the link that they travel, which is the opposite direction of the
 //! paused link. The recorder sees a pause frame when it takes effect, so frames under way at the end of a run are missing.
 
+mod sequence;
 #[cfg(test)]
 mod tests;
 

@@ -1,3 +1,4 @@
+use super::sequence::MOST_GRAPHS;
 use super::*;
 use crate::record::merge_all;
 use crate::{Assembly, Finished, Laboratory, RunOptions};
@@ -340,5 +341,53 @@ fn pause_frames_leave_before_they_hold_anything_back() {
         let (from, to) = (pair[0].0 + delay, pair[1].0 + delay);
         let between = data.iter().filter(|&&time| time > from && time < to);
         assert!(between.count() <= 1, "{from:?} to {to:?}");
+    }
+}
+
+#[test]
+fn a_sequence_graph_has_every_packet_of_a_flow() {
+    use clearway_results::SequenceKind as Kind;
+    for transport in ["strack", "rocev2", "dctcp"] {
+        let kind = format!("transport.kind={transport}");
+        let overrides = [
+            &kind,
+            "topology.bit-error-rate=1e-6",
+            "observe.trace.pcap=[\"host:1\", \"host:0\"]",
+        ];
+        let assembly = assembly(&overrides).unwrap();
+        let (finished, capture) = run(&assembly, 1);
+        let plan = assembly.capture.as_ref().unwrap();
+        let graphs = capture.sequences(plan, &assembly.topology);
+        assert_eq!(graphs.len(), MOST_GRAPHS, "{transport}");
+        let of_host = graphs.iter().find(|graph| graph.src == 1);
+        let graph = of_host.expect("host 1 sends, and is captured at both ends");
+        let count = |kinds: &[Kind]| {
+            let own = graph.points.iter();
+            own.filter(|point| kinds.contains(&point.kind)).count() as u64
+        };
+        let flow = &finished.flows[graph.flow as usize].statistics;
+        let fresh = flow.packets - flow.retransmitted;
+        assert_eq!(count(&[Kind::Sent]), fresh, "{transport}");
+        assert_eq!(
+            count(&[Kind::Retransmitted]),
+            flow.retransmitted,
+            "{transport}"
+        );
+        assert!(flow.retransmitted > 0, "{transport}");
+        // Every number arrives, and is acknowledged in the end.
+        let arrived: std::collections::BTreeSet<u32> = graph
+            .points
+            .iter()
+            .filter(|point| [Kind::Received, Kind::Marked].contains(&point.kind))
+            .map(|point| point.psn)
+            .collect();
+        assert_eq!(arrived.len() as u64, fresh, "{transport}");
+        let acknowledged = graph
+            .points
+            .iter()
+            .filter(|point| [Kind::Acknowledged, Kind::MarkEchoed].contains(&point.kind));
+        let last = acknowledged.map(|point| point.psn).max();
+        assert_eq!(last, Some(fresh as u32), "{transport}");
+        assert!(graph.points.is_sorted_by_key(|point| point.time));
     }
 }
