@@ -7,6 +7,7 @@ use crate::scenario::{Source, load};
 use crate::table::NativeTable;
 use clearway_lab::{RunDecision, RunProgress};
 use clearway_report::{SeriesRow, Summary, TableName};
+use clearway_report_html::render_map;
 use clearway_report_text::summary_table;
 use clearway_runs::{RunRequest, RunWatcher, RunWork, Stopwatch, Unsaved, report_html, save};
 use pyo3::exceptions::PyBaseException;
@@ -62,6 +63,11 @@ impl Run {
             ..
         } = &*self.0;
         without_lock(py, || report_html(resolved, settings.clone(), record, None))
+    }
+
+    /// A page with the map of the network alone; `None` if the run was not sampled.
+    fn map_html(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        without_lock(py, || render_map(&self.0.record))
     }
 
     /// Puts the results into a folder.

@@ -139,6 +139,18 @@ def test_results_are_kept_in_a_folder(small, tmp_path):
     assert "clearway.run(&#39;quickstart&#39;" in kept.report_html() or "clearway.run('quickstart'" in kept.report_html()
 
 
+def test_a_map_for_notebooks(small):
+    page = small.map()
+    assert 'id="fabric-map"' in page.html()
+    shown = page._repr_html_()
+    assert shown.count("<iframe") == 1 and 'sandbox="allow-scripts"' in shown
+    # The page is an attribute of the frame: nothing of it is run by the notebook.
+    assert "<script" not in shown
+    unsampled = clearway.run("quickstart", overrides={**SMALL, "observe.series.every": "off"})
+    with pytest.raises(clearway.ResultError, match="not sampled"):
+        unsampled.map()
+
+
 def test_folders_of_others_are_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(clearway.ResultError, match="holds something other") as caught:

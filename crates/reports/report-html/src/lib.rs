@@ -7,7 +7,7 @@
 //!
 //! * [`render`] gives the report of a run. [`render_comparison`], [`render_sweep`], [`render_isolation`], [`render_plan`] and
 //!   [`render_testbed`] give pages of the documents of [`clearway_report`].
-//! * [`render_topology`] gives the page of a fabric.
+//! * [`render_topology`] gives the page of a fabric, and [`render_map`] the map of a run without the rest of its report.
 //! * [`live`] gives the page of a run in progress.
 //!
 //! **Architecture Invariant:** this crate depends on records and documents, not on the simulator or a terminal. It reads no clock and
@@ -60,6 +60,7 @@ pub use document::{HtmlFile, PAGE_SCRIPTS, PAGE_STYLE, report_sources};
 use html::{Column, Escaped, paragraph, prose, table};
 pub use isolation::{ISOLATION_FILE_NAME, render_isolation};
 pub use live::{LivePage, Tile, is_drawn_live, live, tiles};
+pub use map::render_map;
 pub use plan::{PLAN_FILE_NAME, render_plan};
 use std::fmt::Write as _;
 pub use sweep::{SWEEP_FILE_NAME, render_sweep};

@@ -22,6 +22,16 @@ pub(super) fn is_drawn(record: &RunRecord) -> bool {
     observed.is_some_and(|observed| !observed.map.bundles.is_empty())
 }
 
+/// A page with the map of a run alone, for a frame in a notebook; `None` if the run was not sampled.
+pub fn render_map(record: &RunRecord) -> Option<String> {
+    if !is_drawn(record) {
+        return None;
+    }
+    let mut document = Document::new(&format!("{} · map · Clearway", record.scenario.name));
+    section(&mut document, record, None);
+    Some(document.finish())
+}
+
 /// The section with the map of a run.
 pub(super) fn section(document: &mut Document, record: &RunRecord, why: Option<&WhyRecord>) {
     let Some(observed) = record.observed.as_ref().filter(|_| is_drawn(record)) else {

@@ -18,7 +18,7 @@ from ._controller import Controller
 from ._errors import CollectiveError, Defect, Interrupted, ResultError, ScenarioError
 from ._messages import messages
 from ._plan import Plan, plan
-from ._result import Result, Summary
+from ._result import NetworkMap, Result, Summary
 from ._run import check, resolve, run
 from ._simulation import Message, Simulation
 from ._sweep import Sweep, sweep
@@ -37,6 +37,7 @@ __all__ = [
     "Loss",
     "Message",
     "Network",
+    "NetworkMap",
     "Parameter",
     "Plan",
     "Result",

@@ -35,6 +35,12 @@ def in_brief(summary: Summary) -> list[str]:
     return words
 
 
+def frame(page: str) -> str:
+    """A page in a frame that cannot reach the notebook."""
+    style = "width:100%;height:640px;border:0"
+    return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(page)}"></iframe>'
+
+
 def result(result: Result) -> str:
     """A run in a few rows."""
     summary = result.summary

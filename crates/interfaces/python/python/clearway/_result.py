@@ -29,6 +29,20 @@ class Summary(dict[str, Any]):
         return [*super().__dir__(), *self]
 
 
+class NetworkMap:
+    """A map of the network: a page, which notebooks show in a frame."""
+
+    def __init__(self, page: str) -> None:
+        self._page = page
+
+    def html(self) -> str:
+        """The page, which needs nothing else."""
+        return self._page
+
+    def _repr_html_(self) -> str:
+        return _html.frame(self._page)
+
+
 class Result:
     """Result of a run: a summary, and tables for whoever reads Arrow.
 
@@ -113,6 +127,18 @@ class Result:
     def report_html(self) -> str:
         """The report, a page that needs nothing else."""
         return self._native.report_html()
+
+    def map(self) -> NetworkMap:
+        """The map of the network, which a notebook shows: what each link did, over the whole run or in an interval.
+
+        :raises ResultError: if the run was not sampled (``observe.series.every=off``).
+        """
+        page = self._native.map_html()
+        if page is None:
+            raise ResultError(
+                "the run was not sampled, so there is no map\n  fix: leave `observe.series.every` at its default"
+            )
+        return NetworkMap(page)
 
     def save(self, folder: str | os.PathLike[str], *, report: bool = True) -> str:
         """Puts the results into a folder, as the command line does, and returns its path. Those of another run give way.
