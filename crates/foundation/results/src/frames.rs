@@ -41,6 +41,14 @@ pub struct LinkFrames {
 }
 
 impl LinkFrames {
+    /// The last interval: its beginning, its end and the counts of each bundle.
+    pub fn last(&self) -> Option<(Time, Time, &[FrameCounts])> {
+        let (&end, before) = self.ends.split_last()?;
+        let from = before.last().copied().unwrap_or(Time::ZERO);
+        let first = self.counts.len().checked_sub(self.bundles)?;
+        Some((from, end, &self.counts[first..]))
+    }
+
     /// The intervals: their ends and the counts of each bundle.
     pub fn frames(&self) -> impl Iterator<Item = (Time, &[FrameCounts])> {
         let frames = self.counts.chunks(self.bundles.max(1));
@@ -122,6 +130,11 @@ impl FrameRecorder {
         }
     }
 
+    /// The intervals so far; the last one may not be complete.
+    pub fn frames(&self) -> &LinkFrames {
+        &self.frames
+    }
+
     /// The intervals.
     pub fn into_frames(self) -> LinkFrames {
         self.frames
@@ -200,6 +213,10 @@ mod tests {
             paused: Span::from_ns(6),
         };
         assert_eq!(counts[1], both);
+        let (from, end, counts) = frames.last().unwrap();
+        assert_eq!((from, end), (Time::from_us(2), Time::from_us(3)));
+        assert_eq!(counts[0].bytes, 3.0);
+        assert_eq!(LinkFrames::default().last(), None);
     }
 
     #[test]

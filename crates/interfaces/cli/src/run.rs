@@ -206,6 +206,11 @@ fn simulate(
                 live.on_rows(rows);
             }
         },
+        on_frames: &mut |frames| {
+            if let Some(live) = live {
+                live.on_frames(frames);
+            }
+        },
     };
     let watch = watch::simulate(assembly, arguments.threads, watchers);
     display.finish();

@@ -132,6 +132,7 @@ fn run_packets(
         on_progress: &mut |progress| watcher.borrow_mut().progress(progress),
         on_flow: &mut |id, flow, result| rows.add(id, flow, result),
         events: outputs.as_ref().is_some_and(Outputs::wants_timeline),
+        on_frames: &mut |_| (),
         on_rows: &mut |rows| {
             outputs.iter_mut().for_each(|outputs| outputs.add(rows));
             watcher.borrow_mut().rows(rows);

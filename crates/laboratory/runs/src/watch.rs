@@ -9,7 +9,7 @@ use clearway_lab::{
     SwitchRole, Threads, Watch,
 };
 use clearway_report::{
-    EventLog, FabricMap, LinkRow, NodeRole, NodeRow, RunObservations, SeriesRow,
+    EventLog, FabricMap, LinkFrames, LinkRow, NodeRole, NodeRow, RunObservations, SeriesRow,
 };
 use clearway_units::FlowId;
 use std::sync::Arc;
@@ -34,6 +34,8 @@ pub struct Watchers<'a> {
     pub on_flow: &'a mut dyn FnMut(FlowId, &FlowSpec, &FlowResult),
     /// Called with the rows of each sample.
     pub on_rows: &'a mut dyn FnMut(&[SeriesRow]),
+    /// Called after each sample with the counts of bundles of links, if the run has them.
+    pub on_frames: &'a mut dyn FnMut(&LinkFrames),
     /// True if single events are also recorded.
     pub events: bool,
 }
@@ -44,6 +46,7 @@ pub fn simulate(assembly: &Assembly, threads: Threads, watchers: Watchers<'_>) -
         on_progress,
         on_flow,
         on_rows,
+        on_frames,
         events,
     } = watchers;
     let options = RunOptions {
@@ -52,6 +55,7 @@ pub fn simulate(assembly: &Assembly, threads: Threads, watchers: Watchers<'_>) -
         on_flow,
     };
     let telemetry = RunSampler::new(assembly, Some(Box::new(on_rows)));
+    let telemetry = telemetry.map(|telemetry| telemetry.with_frame_sink(Box::new(on_frames)));
     with_observers(assembly, options, telemetry, events)
 }
 

@@ -1,7 +1,8 @@
 // What a live page does: asks how far the run is, draws what has been sampled, and passes on what the buttons say.
 //
 // GET api/state?since=EPOCH.COUNT gives the samples that are new; all of them if the epoch is another one, for then neighbours
-// have been merged. A sample is [end in µs, length in µs, [[curve, value], ...]], a curve is [metric, subject].
+// have been merged. A sample is [end in µs, length in µs, [[curve, value], ...]], a curve is [metric, subject]. `map` is the last interval
+// of the map: { from, to, values }, with a column of values for each metric.
 (() => {
   const BUSY = 300;
   const IDLE = 700;
@@ -211,6 +212,10 @@
       state = answer;
       tell(answer);
       if (news) draw();
+      if (answer.map && Clearway.network) {
+        const { from, to, values } = answer.map;
+        Clearway.network.update(values, "From " + Clearway.format("us", from) + " to " + Clearway.format("us", to) + " of simulated time.");
+      }
       if (ENDED.includes(answer.status)) return;
     }
     setTimeout(() => {

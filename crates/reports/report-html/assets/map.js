@@ -27,7 +27,8 @@ Clearway.map = (() => {
         place, from, to: spec.bundles.to[place], links: at(spec.bundles.links, place), rate: at(spec.bundles.rate, place),
       }));
       this.frames = spec.frames ? spec.frames.ends.length : 0;
-      this.metrics = METRICS.filter(({ key }) => spec.totals && (!spec.frames || spec.frames[key] !== undefined));
+      const isKnown = ({ key }) => spec.totals[key] !== undefined && (!spec.frames || spec.frames[key] !== undefined);
+      this.metrics = spec.totals ? METRICS.filter(isKnown) : [];
       this.metric = this.metrics[0];
       this.build();
       this.draw();
@@ -60,6 +61,18 @@ Clearway.map = (() => {
       return [frame > 0 ? ends[frame - 1] : 0, ends[frame]];
     }
 
+    // New values of each metric, of a run in progress; `note` says of when.
+    update(totals, note) {
+      this.spec.totals = totals;
+      for (const input of this.choices.querySelectorAll("input")) {
+        input.disabled = !input.checked && greatest([totals], input.value) === 0;
+      }
+      this.note ??= html("p", "note", this.container);
+      this.legend.after(this.note);
+      this.note.textContent = note;
+      this.paint();
+    }
+
     // Links of a bundle that are down at the interval shown; at any time of the run if no interval is.
     downOf(place) {
       const { spec, frame } = this;
@@ -79,7 +92,7 @@ Clearway.map = (() => {
       container.replaceChildren();
       container.classList.add("fabric-map");
       if (spec.totals) {
-        buildChoices(container, "map-metric", this.metrics, [spec.totals], this.metric, (metric) => {
+        this.choices = buildChoices(container, "map-metric", this.metrics, [spec.totals], this.metric, (metric) => {
           this.metric = metric;
           this.paint();
         });

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 pub(super) const STYLE: &str = include_str!("../assets/page.css");
 /// Scripts: the plots first, then the behaviour of the page.
-const SCRIPTS: [&str; 4] = [
+pub(super) const SCRIPTS: [&str; 4] = [
     PLOT_SCRIPT,
     include_str!("../assets/heat.js"),
     include_str!("../assets/map.js"),

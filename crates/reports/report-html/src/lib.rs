@@ -60,7 +60,7 @@ pub use document::{HtmlFile, PAGE_SCRIPTS, PAGE_STYLE, report_sources};
 use html::{Column, Escaped, paragraph, prose, table};
 pub use isolation::{ISOLATION_FILE_NAME, render_isolation};
 pub use live::{LivePage, Tile, is_drawn_live, live, tiles};
-pub use map::render_map;
+pub use map::{LiveMap, render_map};
 pub use plan::{PLAN_FILE_NAME, render_plan};
 use std::fmt::Write as _;
 pub use sweep::{SWEEP_FILE_NAME, render_sweep};

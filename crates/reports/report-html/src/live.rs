@@ -3,8 +3,9 @@
 //! This module contains only the parts of the page. A server of the page also answers `GET api/state` and `POST api/control`; the server's
 //! module describes these messages.
 
-use super::document::{HtmlFile, PAGE_SCRIPT, PLOT_SCRIPT, STYLE};
+use super::document::{HtmlFile, SCRIPTS, STYLE};
 use super::html::Escaped;
+use super::map::{LiveMap, drawing};
 use super::outcome_tiles;
 use super::plot::{Join, Shape};
 use super::views::{self, View};
@@ -167,8 +168,9 @@ impl LivePlot {
     }
 }
 
-/// The page of a run of `scenario`; `sampled` is true if there will be curves to plot.
-pub fn live(scenario: &ScenarioIdentity, sampled: bool) -> LivePage {
+/// The page of a run of `scenario`; with a map if there will be curves to plot.
+pub fn live(scenario: &ScenarioIdentity, map: Option<&LiveMap>) -> LivePage {
+    let sampled = map.is_some();
     let mut body = String::new();
     let _ = write!(
         body,
@@ -182,7 +184,10 @@ pub fn live(scenario: &ScenarioIdentity, sampled: bool) -> LivePage {
     );
     body.push_str(CONTROLS);
     body.push_str(if sampled { "" } else { UNSAMPLED });
-    if sampled {
+    if let Some(map) = map {
+        body.push_str("<h2>The network in the last interval</h2>\n");
+        body.push_str(&drawing(&map.alternative));
+        body.push_str("\n<h2>Over simulated time</h2>\n");
         body.push_str("<div class=\"plots\">\n");
         for LivePlot { view, note, .. } in &PLOTS {
             let View { id, title, .. } = view;
@@ -201,10 +206,11 @@ pub fn live(scenario: &ScenarioIdentity, sampled: bool) -> LivePage {
         title: &format!("{} · Clearway, live", scenario.name),
         body: &body,
         data: &format!(
-            "{{\"plots\":{{\"lists\":[],\"plots\":[]}},\"heat\":null,\"live\":{plots}}}"
+            "{{\"plots\":{{\"lists\":[],\"plots\":[]}},\"heat\":null,\"map\":{},\"live\":{plots}}}",
+            map.map_or("null", |map| &map.shape)
         ),
         style: &[STYLE, LIVE_STYLE].concat(),
-        script: &[PLOT_SCRIPT, PAGE_SCRIPT, LIVE_SCRIPT].concat(),
+        script: &[&SCRIPTS.concat(), LIVE_SCRIPT].concat(),
         further: ["", ""],
         sources: "; connect-src 'self'; img-src 'self'",
     };
@@ -239,7 +245,6 @@ const CONTROLS: &str = "\
 <p class=\"note\">The results are in <code id=\"folder\"></code>.
 <a id=\"report\" href=\"report.html\" hidden>Open the report</a></p>
 </section>
-<h2>Over simulated time</h2>
 ";
 
 const UNSAMPLED: &str = "<p>Nothing is sampled in this run (<code>observe.series.every</code> is <code>off</code>), so there are no plots.</p>\n";
@@ -254,7 +259,8 @@ mod tests {
             name: name.into(),
             ..run().scenario
         };
-        live(&scenario, sampled)
+        let map = LiveMap::new(&crate::tests::leaf_spine(2, 2, 2));
+        live(&scenario, sampled.then_some(&map))
     }
 
     #[test]

@@ -58,12 +58,74 @@ pub(super) fn section_of_fabric(document: &mut Document, fabric: &RunObservation
     document.close_section();
 }
 
+/// The map of a run in progress.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveMap {
+    /// JSON for the script: rows, boxes, bundles, and zeros for what the colours show.
+    pub(super) shape: String,
+    /// Text alternative of the drawing.
+    pub(super) alternative: String,
+    /// Total rate of the links of each bundle that are up, in bits per second.
+    rates: Vec<f64>,
+}
+
+impl LiveMap {
+    /// The map of a fabric, before any interval.
+    pub fn new(fabric: &RunObservations) -> Self {
+        let bundles = Bundles::new(&fabric.map, &fabric.links);
+        let mut shape = String::from("{");
+        push_shape(&mut shape, &bundles);
+        let zeros = FRAME_METRICS.map(|(name, _)| format!("\"{name}\":0"));
+        let _ = write!(shape, ",\"totals\":{{{}}}}}", zeros.join(","));
+        Self {
+            shape,
+            alternative: alternative(fabric, &[]),
+            rates: bundles.rates,
+        }
+    }
+
+    /// JSON of an interval: its beginning and end in microseconds, and the values of each metric by bundle.
+    pub fn frame(&self, (from, end): (Time, Time), counts: &[FrameCounts]) -> String {
+        let mut values = String::new();
+        for (name, pick) in FRAME_METRICS {
+            let rated = counts.iter().zip(&self.rates);
+            let own = rated.map(|(counts, rate)| pick(counts, *rate, end.since(from)));
+            push_column(&mut values, name, &own.collect::<Vec<f64>>());
+        }
+        let values = values.trim_start_matches(',');
+        let mut text = String::from("{\"from\":");
+        push_number(&mut text, from.as_us(), 12);
+        text.push_str(",\"to\":");
+        push_number(&mut text, end.as_us(), 12);
+        let _ = write!(text, ",\"values\":{{{values}}}}}");
+        text
+    }
+}
+
+/// A metric of an interval: its name in the script, and its value by counts, rate and length of the interval.
+type FrameMetric = (&'static str, fn(&FrameCounts, f64, Span) -> f64);
+
+const FRAME_METRICS: [FrameMetric; 5] = [
+    ("utilisation", |counts, rate, span| {
+        utilisation(counts.bytes, rate, span)
+    }),
+    ("queue", |counts, _, _| counts.peak_queue as f64),
+    ("marks", |counts, _, _| counts.marks as f64),
+    ("drops", |counts, _, _| counts.drops as f64),
+    ("paused", |counts, _, _| counts.paused.as_us()),
+];
+
 /// The place of the drawing. The table of links says the same in words.
 fn push_drawing(document: &mut Document, alternative: &str) {
-    document.push(&format!(
+    document.push(&drawing(alternative));
+}
+
+/// The element that the script fills.
+pub(super) fn drawing(alternative: &str) -> String {
+    format!(
         "<div id=\"fabric-map\" data-alternative=\"{}\"></div>",
         super::html::Escaped(alternative)
-    ));
+    )
 }
 
 /// Rows in words: `16 spines above 8 leaves`, as `16 × spine, 8 × leaf`.
@@ -278,16 +340,6 @@ fn push_frames(
     bundles: &Bundles<'_>,
     simulated: Span,
 ) {
-    type Pick = fn(&FrameCounts, f64, Span) -> f64;
-    let columns: [(&str, Pick); 5] = [
-        ("utilisation", |counts, rate, span| {
-            utilisation(counts.bytes, rate, span)
-        }),
-        ("queue", |counts, _, _| counts.peak_queue as f64),
-        ("marks", |counts, _, _| counts.marks as f64),
-        ("drops", |counts, _, _| counts.drops as f64),
-        ("paused", |counts, _, _| counts.paused.as_us()),
-    ];
     let end = Time::ZERO + simulated;
     let starts = std::iter::once(Time::ZERO).chain(observed.frames.ends.iter().copied());
     let frames = starts.zip(observed.frames.frames());
@@ -300,7 +352,7 @@ fn push_frames(
     push_list(text, &frames, |text, (_, (end, _))| {
         push_number(text, end.as_us(), 12);
     });
-    for (name, pick) in columns {
+    for (name, pick) in FRAME_METRICS {
         let values = frames.iter().flat_map(|(start, (end, counts))| {
             let rated = counts.iter().zip(&bundles.rates);
             rated.map(|(counts, rate)| pick(counts, *rate, end.since(*start)))

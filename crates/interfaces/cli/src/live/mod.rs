@@ -18,12 +18,12 @@ use crate::messages::say;
 use crate::progress::Interrupt;
 use clearway_lab::scenario::Sampling;
 use clearway_lab::{Assembly, LinkId, NodeId, RunDecision, RunProgress, Scenario};
-use clearway_report::{RunRecord, SeriesRow, Status, Subject};
-use clearway_report_html as page;
-use clearway_runs::identity;
+use clearway_report::{LinkFrames, RunRecord, SeriesRow, Status, Subject};
+use clearway_report_html::{self as page, LiveMap};
+use clearway_runs::{identity, watch};
 use history::History;
 use server::Server;
-use state::{Ending, Shared};
+use state::{Ending, LiveFrame, Shared};
 use std::cell::RefCell;
 use std::env;
 use std::ffi::OsStr;
@@ -46,6 +46,8 @@ pub(crate) struct Live<'a> {
     server: Server,
     /// Rows of samples taken since the last round.
     rows: RefCell<Vec<SeriesRow>>,
+    /// The last interval of the map since the last round.
+    frame: RefCell<Option<LiveFrame>>,
 }
 
 impl<'a> Live<'a> {
@@ -59,10 +61,11 @@ impl<'a> Live<'a> {
             return Ok(None);
         }
         let sampled = scenario.observe.every != Sampling::Off;
-        let page = page::live(&identity(scenario), sampled);
+        let map = sampled.then(|| LiveMap::new(&watch::fabric(assembly)));
+        let page = page::live(&identity(scenario), map.as_ref());
         let flows = assembly.flow_count();
         let hops = assembly.expected_work().packet_hops;
-        let shared = Arc::new(Shared::new((flows, hops), arguments.live_paused));
+        let shared = Arc::new(Shared::new((flows, hops), map, arguments.live_paused));
         let port = arguments.live_port.unwrap_or(0);
         let server = Server::start(port, Arc::clone(&shared), page).map_err(|error| {
             Failure::new(format!(
@@ -74,6 +77,7 @@ impl<'a> Live<'a> {
             shared,
             server,
             rows: RefCell::default(),
+            frame: RefCell::default(),
         }))
     }
 
@@ -91,8 +95,21 @@ impl<'a> Live<'a> {
         self.rows.borrow_mut().extend_from_slice(rows);
     }
 
+    /// Keeps the last interval of the map until the end of the round.
+    pub(crate) fn on_frames(&self, frames: &LinkFrames) {
+        let frame = frames.last().map(|(from, to, counts)| LiveFrame {
+            from,
+            to,
+            counts: counts.into(),
+        });
+        *self.frame.borrow_mut() = frame;
+    }
+
     /// Updates the pages after a round; waits while the run is paused.
     pub(crate) fn on_round(&self, progress: RunProgress, interrupt: &Interrupt) -> RunDecision {
+        if let Some(frame) = self.frame.take() {
+            self.shared.on_frame(frame);
+        }
         self.shared.on_round(
             progress,
             |history| self.add_samples(history),

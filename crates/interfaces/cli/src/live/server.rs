@@ -189,7 +189,7 @@ async fn report(State(site): State<Arc<Site>>) -> Response {
 async fn state(State(site): State<Arc<Site>>, address: Uri) -> Response {
     let (epoch, count) = since(address.query()).unwrap_or((u32::MAX, 0));
     let json = [(header::CONTENT_TYPE, "application/json")];
-    match site.shared.view(epoch, count).to_json() {
+    match site.shared.json(&site.shared.view(epoch, count)) {
         Ok(text) => (json, text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }

@@ -4,7 +4,8 @@
 
 use super::history::{History, PageUpdate, Sample};
 use clearway_lab::{RunDecision, RunProgress};
-use clearway_report_html::Tile;
+use clearway_report::observed::FrameCounts;
+use clearway_report_html::{LiveMap, Tile};
 use clearway_units::{ParseUnitError, Time};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display};
@@ -75,6 +76,14 @@ pub(super) struct Ending {
     pub(super) report_file: PathBuf,
 }
 
+/// Counts of the map's bundles in an interval.
+#[derive(Debug, PartialEq)]
+pub(super) struct LiveFrame {
+    pub(super) from: Time,
+    pub(super) to: Time,
+    pub(super) counts: Box<[FrameCounts]>,
+}
+
 /// Phase of a run.
 #[derive(Debug, PartialEq)]
 enum Phase {
@@ -96,6 +105,8 @@ struct State {
     /// Expected packet-hops of the run.
     expected_hops: u64,
     history: History,
+    /// The last interval of the map.
+    frame: Option<Arc<LiveFrame>>,
     /// A page has asked for the state.
     watched: bool,
 }
@@ -104,11 +115,18 @@ struct State {
 pub(super) struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// The map, if the run is sampled.
+    map: Option<LiveMap>,
 }
 
 impl Shared {
-    /// State before the first round, with a number of flows and expected packet-hops. With `hold`, the run waits after its first round.
-    pub(super) fn new((flows, expected_hops): (usize, u64), hold: bool) -> Self {
+    /// State before the first round, with a number of flows and expected packet-hops, and the map of a sampled run. With `hold`, the run
+    /// waits after its first round.
+    pub(super) fn new(
+        (flows, expected_hops): (usize, u64),
+        map: Option<LiveMap>,
+        hold: bool,
+    ) -> Self {
         let progress = RunProgress {
             now: Time::ZERO,
             flows_sent: 0,
@@ -124,12 +142,31 @@ impl Shared {
             progress,
             expected_hops,
             history: History::default(),
+            frame: None,
             watched: false,
         };
         Self {
             state: Mutex::new(state),
             changed: Condvar::new(),
+            map,
         }
+    }
+
+    /// Sets the last interval of the map.
+    pub(super) fn on_frame(&self, frame: LiveFrame) {
+        self.lock().frame = Some(Arc::new(frame));
+    }
+
+    /// JSON of a view, made without the lock because it can be long.
+    pub(super) fn json(&self, view: &View) -> Result<String, serde_json::Error> {
+        let mut json = view.to_json()?;
+        if let (Some(map), Some(frame)) = (&self.map, &view.frame) {
+            // Before the brace that ends the view.
+            json.pop();
+            let frame = map.frame((frame.from, frame.to), &frame.counts);
+            json += &format!(",\"map\":{frame}}}");
+        }
+        Ok(json)
     }
 
     /// Locks the state, even after a panic of another thread, because a panic never leaves the state half changed.
@@ -243,6 +280,7 @@ impl Shared {
             expected_hops: state.expected_hops,
             until: state.pause_at,
             news: state.history.since(epoch, count),
+            frame: state.frame.clone(),
             ending,
         }
     }
@@ -256,6 +294,7 @@ pub(super) struct View {
     expected_hops: u64,
     until: Option<Time>,
     news: PageUpdate,
+    frame: Option<Arc<LiveFrame>>,
     ending: Option<Arc<Ending>>,
 }
 
@@ -284,7 +323,7 @@ struct FlowsJson {
 }
 
 impl View {
-    /// JSON for the page, made after the lock is released because it can be long.
+    /// JSON for the page, without the map.
     pub(super) fn to_json(&self) -> Result<String, serde_json::Error> {
         let progress = self.progress;
         serde_json::to_string(&ViewJson {

@@ -563,6 +563,7 @@ fn the_page_in_a_browser() {
     std::thread::sleep(Duration::from_millis(900));
     assert_eq!(text("exact"), before);
     assert_eq!(text("hold"), "Resume");
+    map_of_the_last_interval(&run, &browser);
 
     let aim = now(&run.state("")).ceil() + 40.0;
     browser.execute(&format!(
@@ -585,6 +586,31 @@ fn the_page_in_a_browser() {
     run.assert_stopped(&bench);
     let log = browser.log();
     assert!(log.is_empty(), "the console says {log:?}");
+}
+
+/// Checks that the map of a paused run shows the interval that the server says, link by link.
+fn map_of_the_last_interval(run: &Run, browser: &Browser) {
+    let map = &run.state("")["map"];
+    let utilisation = map["values"]["utilisation"].as_array().unwrap();
+    let busiest = utilisation
+        .iter()
+        .filter_map(Value::as_f64)
+        .fold(0.0, f64::max);
+    assert!(busiest > 0.2 && busiest < 1.1, "{busiest}");
+    assert!(map["to"].as_f64() > map["from"].as_f64(), "{map}");
+    let bundles = browser.number("return Clearway.network.bundles.length;");
+    assert_eq!(utilisation.len() as f64, bundles);
+    let shown = browser
+        .text("return JSON.stringify(Clearway.network.values(Clearway.network.metrics[0]));");
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(&shown, &map["values"]["utilisation"]);
+    let hot = browser.number("return document.querySelectorAll('#fabric-map svg .s8, #fabric-map svg .s9, #fabric-map svg .s10').length;");
+    assert!(hot > 0.0, "no hot link of {busiest}");
+    let note = browser.text("return document.querySelector('#fabric-map .note').textContent;");
+    assert!(
+        note.starts_with("From ") && note.ends_with(" of simulated time."),
+        "{note}"
+    );
 }
 
 /// A page that is opened after the end shows the whole run, and can be reloaded.

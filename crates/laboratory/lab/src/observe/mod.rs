@@ -23,4 +23,4 @@ pub use clearway_results::{FAIR, Fairness, JainCourse};
 pub(crate) use fairness::AllowedRates;
 pub use plan::WatchPlan;
 pub use scaleup::ScaleupTelemetry;
-pub use telemetry::{RunSampler, SampledSeries, Sink};
+pub use telemetry::{FrameSink, RunSampler, SampledSeries, Sink};

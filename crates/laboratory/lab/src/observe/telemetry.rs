@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 /// Sink for new rows; one call receives all rows of an instant.
 pub type Sink<'a> = Box<dyn FnMut(&[SeriesRow]) + 'a>;
 
+/// Sink for counts of bundles of links; called after each sample with all intervals so far.
+pub type FrameSink<'a> = Box<dyn FnMut(&LinkFrames) + 'a>;
+
 /// Result of the samples of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SampledSeries {
@@ -128,6 +131,7 @@ pub struct RunSampler<'a> {
     rows: Vec<SeriesRow>,
     sink: Option<Sink<'a>>,
     frames: Option<FrameRecorder>,
+    frame_sink: Option<FrameSink<'a>>,
 }
 
 impl<'a> RunSampler<'a> {
@@ -158,7 +162,17 @@ impl<'a> RunSampler<'a> {
             rows: Vec::new(),
             sink,
             frames: None,
+            frame_sink: None,
         })
+    }
+
+    /// The same, with a sink for the counts of [bundles](Self::with_bundles).
+    #[must_use]
+    pub fn with_frame_sink(self, sink: FrameSink<'a>) -> Self {
+        Self {
+            frame_sink: Some(sink),
+            ..self
+        }
     }
 
     /// The same, with counts of bundles of links over time, unless there are too many bundles.
@@ -396,6 +410,9 @@ impl Sampler for RunSampler<'_> {
         self.add_links(snapshot);
         if let Some(frames) = &mut self.frames {
             frames.end_sample(now);
+            if let Some(sink) = &mut self.frame_sink {
+                sink(frames.frames());
+            }
         }
         self.add_flows(snapshot);
         self.last = now;

@@ -58,7 +58,7 @@ fn beside(shared: &Shared, control: impl FnOnce()) -> u64 {
 
 #[test]
 fn nobody_holds_a_run_that_nobody_asked_to_wait() {
-    let shared = Shared::new((3, 1000), false);
+    let shared = Shared::new((3, 1000), None, false);
     for us in 1..100 {
         assert_eq!(round(&shared, us), RunDecision::Continue);
     }
@@ -68,7 +68,7 @@ fn nobody_holds_a_run_that_nobody_asked_to_wait() {
 
 #[test]
 fn a_paused_run_stands_still_and_goes_on() {
-    let shared = Shared::new((3, 1000), false);
+    let shared = Shared::new((3, 1000), None, false);
     let end = beside(&shared, || {
         shared.order(Order::Pause {}).unwrap();
         wait_for(&shared, "paused");
@@ -85,7 +85,7 @@ fn a_paused_run_stands_still_and_goes_on() {
 
 #[test]
 fn a_step_ends_with_the_first_round_that_reaches_its_time() {
-    let shared = Shared::new((3, 1000), true);
+    let shared = Shared::new((3, 1000), None, true);
     let end = beside(&shared, || {
         wait_for(&shared, "paused");
         assert_eq!(shared.view(0, 0).progress, at(1), "held from the beginning");
@@ -107,13 +107,13 @@ fn a_step_ends_with_the_first_round_that_reaches_its_time() {
 
 #[test]
 fn a_paused_run_hears_ctrl_c() {
-    let shared = Shared::new((3, 1000), true);
+    let shared = Shared::new((3, 1000), None, true);
     assert_eq!(shared.on_round(at(1), |_| (), || true), RunDecision::Stop);
 }
 
 #[test]
 fn a_run_that_is_over_takes_no_orders_and_tells_its_end() {
-    let shared = Shared::new((3, 1000), false);
+    let shared = Shared::new((3, 1000), None, false);
     round(&shared, 1);
     shared.order(step_to("7.5us")).unwrap();
     assert_eq!(shared.view(0, 0).until, Some(Time::from_ps(7_500_000)));
@@ -146,7 +146,7 @@ fn a_run_that_is_over_takes_no_orders_and_tells_its_end() {
 
 #[test]
 fn a_run_that_nobody_looks_at_is_known_as_such() {
-    let shared = Shared::new((3, 1000), false);
+    let shared = Shared::new((3, 1000), None, false);
     round(&shared, 1);
     shared.on_simulated(|_| ());
     let ending = Ending {
