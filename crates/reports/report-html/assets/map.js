@@ -482,7 +482,8 @@ Clearway.map = (() => {
       this.chosen = element;
       this.mark();
       const { detail } = this;
-      detail.hidden = !element || !this.spec.totals;
+      // Without a course and without paths there is nothing to keep in view.
+      detail.hidden = !element || (this.frames < 2 && !this.spec.paths);
       if (detail.hidden) return;
       if (!this.parts) this.buildDetail();
       const bundles = element.box
