@@ -307,7 +307,8 @@ Clearway.map = (() => {
       const { gutter } = this;
       for (const row of this.rows) {
         const text = svg("text", { class: "tick end", x: gutter - 8, y: row.y + row.high / 2, dy: "0.32em" }, root);
-        text.textContent = shortened(format("", row.nodes) + " × " + row.kind, gutter - 10);
+        const label = gutter < 60 ? row.kind : format("", row.nodes) + " × " + row.kind;
+        text.textContent = shortened(label, gutter - 10);
         for (const box of row.boxes) {
           const { x, y, wide, high } = box;
           const shape = { class: "node", x: x.toFixed(2), y, width: Math.max(1, wide - (wide > 5 ? 2 : 0.5)).toFixed(2), height: high, rx: wide > 10 ? 2 : 0 };
