@@ -17,6 +17,7 @@ mod attack_sides;
 mod comparison;
 pub(crate) mod completion;
 mod content;
+mod critical_path;
 mod curves;
 mod document;
 pub(crate) mod fast_forward;

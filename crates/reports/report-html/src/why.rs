@@ -1,5 +1,6 @@
 //! The section on slow flows: the bound of the run, the parts of the slowest flows' time, and the links that delayed them most.
 
+use super::critical_path;
 use super::document::Document;
 use super::format;
 use super::html::{Column, Escaped, details, paragraph, table};
@@ -124,6 +125,7 @@ fn push_iteration(document: &mut Document, iteration: &SlowIteration) {
         })
         .collect();
     document.push(&format!("<ul class=\"parts\">\n{}</ul>", names.concat()));
+    document.push(&critical_path::figure(iteration));
     let links = iteration.links.iter().take(LISTED).map(|row| {
         vec![
             row.link.clone(),
