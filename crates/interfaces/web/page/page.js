@@ -296,7 +296,8 @@
         break;
       }
       results.push({ ...variant, ...answer, source, seconds: (performance.now() - begin) / 1000 });
-      $("progress").textContent = "Done in " + results.reduce((sum, one) => sum + one.seconds, 0).toFixed(2) + " s.";
+      const cut = answer.summary.status === "interrupted" ? " Stopped after " + LIMIT / 60_000 + " minutes: the results are those until then." : "";
+      $("progress").textContent = "Done in " + results.reduce((sum, one) => sum + one.seconds, 0).toFixed(2) + " s." + cut;
     }
     $("stop").hidden = true;
     $("run").disabled = false;

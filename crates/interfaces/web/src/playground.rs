@@ -16,7 +16,6 @@ use clearway_lab::{
     Assembly, Experiment, Laboratory, RunDecision, RunProgress, ScenarioError, SourceLocation,
     Threads,
 };
-use clearway_report::SeriesRow;
 use clearway_report::summary::Summary;
 use clearway_report_html::tiles;
 use clearway_runs::{
@@ -30,7 +29,7 @@ use std::num::NonZeroUsize;
 /// Name of the scenario in errors and commands.
 pub const FILE: &str = "scenario.toml";
 
-/// BrowserLimits of a run.
+/// Limits of a run in a browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BrowserLimits {
     /// Maximum length of a scenario in bytes.
@@ -44,7 +43,7 @@ pub struct BrowserLimits {
 }
 
 impl BrowserLimits {
-    /// BrowserLimits in a browser: some minutes of one core, and less than 4 GB, which is what a module of 32-bit WebAssembly can have.
+    /// The limits of the page: some minutes of one core, and less than 4 GB, which is what a module of 32-bit WebAssembly can have.
     pub const DEFAULT: Self = Self {
         text: 256 << 10,
         hosts: 16_384,
@@ -52,28 +51,28 @@ impl BrowserLimits {
         hops: 500_000_000,
     };
 
-    fn check(&self, hosts: u64, work: RunWork) -> Result<(), ScenarioError> {
-        let (flows, what, hops) = match work {
-            RunWork::Flows { flows, packet_hops } => (flows, "flows", packet_hops),
-            RunWork::Operations(operations) => (operations, "operations", 0),
-        };
-        for (count, what, most) in [
-            (hosts, "hosts", self.hosts),
-            (flows, what, self.flows),
-            (hops, "packet-hops", self.hops),
-        ] {
-            if count > most {
-                let message =
-                    format!("{count} {what} are too many for a browser, which runs up to {most}");
-                return Err(ScenarioError::about(
-                    &[],
-                    message,
-                    "run it with the program `clearway`",
-                ));
+    fn check_hosts(&self, hosts: u64) -> Result<(), ScenarioError> {
+        at_most(hosts, "hosts", self.hosts)
+    }
+
+    fn check_work(&self, work: RunWork) -> Result<(), ScenarioError> {
+        match work {
+            RunWork::Operations(operations) => at_most(operations, "operations", self.flows),
+            RunWork::Flows { flows, packet_hops } => {
+                at_most(flows, "flows", self.flows)?;
+                at_most(packet_hops, "packet-hops", self.hops)
             }
         }
-        Ok(())
     }
+}
+
+fn at_most(count: u64, what: &str, most: u64) -> Result<(), ScenarioError> {
+    if count <= most {
+        return Ok(());
+    }
+    let message = format!("{count} {what} are too many for a browser, which runs up to {most}");
+    let fix = "run it with the program `clearway`";
+    Err(ScenarioError::about(&[], message, fix))
 }
 
 /// Scenario of a request.
@@ -113,7 +112,7 @@ impl Request {
     }
 }
 
-/// PlaygroundProgress of a run.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlaygroundProgress {
     /// Share of the flows that are done; zero if nothing is known.
@@ -211,15 +210,16 @@ fn measure(
 ) -> Result<(u64, RunWork, Vec<String>), ScenarioError> {
     let (hosts, work, warnings) = match experiment {
         Experiment::Packets(scenario) => {
-            // Traffic is generated for a fabric of a size that a browser holds.
-            let hosts = u64::from(scenario.fabric()?.topology.hosts);
-            limits.check(hosts, RunWork::Operations(0))?;
+            // Traffic is generated only for a fabric of a size that a browser holds.
+            let hosts = u64::from(scenario.fabric()?.topology.machines());
+            limits.check_hosts(hosts)?;
+            // Flows are counted without keeping them; the run keeps them.
             let assembly = Assembly::streaming(scenario)?;
             (hosts, work_of(&assembly), assembly.warnings)
         }
         Experiment::Scaleup(scenario) => {
             let gpus = u64::from(scenario.fabric.nvlink.gpus);
-            limits.check(gpus, RunWork::Operations(0))?;
+            limits.check_hosts(gpus)?;
             let assembly = scaleup::assemble(scenario)?;
             (
                 gpus,
@@ -228,7 +228,7 @@ fn measure(
             )
         }
     };
-    limits.check(hosts, work)?;
+    limits.check_work(work)?;
     Ok((hosts, work, warnings))
 }
 
@@ -262,8 +262,6 @@ impl RunWatcher for Watcher<'_> {
             false => RunDecision::Stop,
         }
     }
-
-    fn rows(&mut self, _rows: &[SeriesRow]) {}
 }
 
 /// Runs a scenario. `on_progress` is called now and then; the run stops if it returns false, with the results so far.

@@ -7,6 +7,7 @@
 mod browser;
 
 use browser::Browser;
+use clearway_lab::scenario::SECTIONS;
 use clearway_web::playground::{BrowserLimits, check, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -351,18 +352,6 @@ fn hostile_scenarios_and_links_harm_nothing() {
     );
 }
 
-/// Sections of scenarios, as in `docs/try.js`.
-const SECTIONS: [&str; 8] = [
-    "topology",
-    "switch",
-    "transport",
-    "injection",
-    "workload",
-    "event",
-    "fast-forward",
-    "observe",
-];
-
 /// True if `docs/try.js` adds a button to a block.
 fn has_button(block: &str) -> bool {
     let heads: Vec<&str> = block
@@ -374,8 +363,8 @@ fn has_button(block: &str) -> bool {
             &line[..end.unwrap_or(line.len())]
         })
         .collect();
-    let is_whole = SECTIONS[..3].iter().chain(["workload"].iter());
-    let is_whole = is_whole.into_iter().any(|section| heads.contains(section));
+    let wanted = ["topology", "switch", "transport", "workload"];
+    let is_whole = wanted.iter().any(|section| heads.contains(section));
     is_whole
         && heads.iter().all(|head| SECTIONS.contains(head))
         && !block.lines().any(|line| line.starts_with("file = "))

@@ -99,6 +99,7 @@ pub use scenario::Scenario;
 pub use section_name::{SectionKeys, SectionName};
 pub use settings::Setting;
 pub use size_source::SizeSource;
+pub use source::SECTIONS;
 pub use starter::starter;
 pub use switch::{SwitchKind, SwitchSettings};
 pub use tenant::{TenantKeys, TenantName, Tenants};

@@ -28,13 +28,13 @@ const SMALL: f64 = 0.05;
 
 /// One cell: a link, or several.
 #[derive(Debug, Clone, PartialEq)]
-struct Cell {
+pub(super) struct Cell {
     name: String,
     links: usize,
     /// The mean over the links.
-    utilisation: f64,
+    pub(super) utilisation: f64,
     /// The greatest utilisation, with its link.
-    busiest: (f64, String),
+    pub(super) busiest: (f64, String),
     marks: u64,
     drops: u64,
     pauses: u64,
@@ -43,7 +43,7 @@ struct Cell {
 }
 
 impl Cell {
-    fn from_link(link: &LinkRow, span: Span) -> Self {
+    pub(super) fn from_link(link: &LinkRow, span: Span) -> Self {
         let utilisation = link.utilisation(span);
         Self {
             name: link.name.clone(),
@@ -59,7 +59,7 @@ impl Cell {
     }
 
     /// Several cells as one, called `name`.
-    fn join(name: String, cells: impl IntoIterator<Item = Self>) -> Option<Self> {
+    pub(super) fn join(name: String, cells: impl IntoIterator<Item = Self>) -> Option<Self> {
         let sum = |mut a: Self, b: Self| {
             let links = a.links + b.links;
             let weighed = a.utilisation * a.links as f64 + b.utilisation * b.links as f64;
@@ -81,6 +81,19 @@ impl Cell {
         })
     }
 }
+
+/// A metric of a cell.
+type Metric = fn(&Cell) -> f64;
+
+/// What colours show, by the names of the metrics in the scripts.
+pub(super) const METRICS: [(&str, Metric); 6] = [
+    ("utilisation", |cell| cell.utilisation),
+    ("marks", |cell| cell.marks as f64),
+    ("drops", |cell| cell.drops as f64),
+    ("pauses", |cell| cell.pauses as f64),
+    ("paused", |cell| cell.paused_us),
+    ("queue", |cell| cell.peak_queue as f64),
+];
 
 /// Links of one kind, ready to be drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -321,17 +334,8 @@ fn push_panel(text: &mut String, panel: &Panel) {
         Some(cell) => push_text(text, &cell.name),
         None => text.push_str("null"),
     });
-    type Pick = fn(&Cell) -> f64;
-    let columns: [(&str, Pick); 7] = [
-        ("utilisation", |cell| cell.utilisation),
-        ("marks", |cell| cell.marks as f64),
-        ("drops", |cell| cell.drops as f64),
-        ("pauses", |cell| cell.pauses as f64),
-        ("paused", |cell| cell.paused_us),
-        ("queue", |cell| cell.peak_queue as f64),
-        ("links", |cell| cell.links as f64),
-    ];
-    for (name, pick) in columns {
+    let links: (&str, Metric) = ("links", |cell| cell.links as f64);
+    for (name, pick) in METRICS.into_iter().chain([links]) {
         let values: Vec<f64> = cells
             .iter()
             .map(|cell| cell.map_or(f64::NAN, pick))

@@ -5,7 +5,7 @@
 
 use super::document::Document;
 use super::format;
-use super::heat::push_column;
+use super::heat::{Cell, METRICS, push_column};
 use super::html::paragraph;
 use super::json::{push_list, push_number, push_text};
 use clearway_report::fabric_map::{FabricMap, MapRow};
@@ -41,8 +41,11 @@ pub(super) fn section(document: &mut Document, record: &RunRecord, why: Option<&
     let totals = bundles.totals(record.simulated);
     document.open_section("map", "The network");
     document.set_map(json(record, observed, &bundles, &totals, why));
-    push_drawing(document, &alternative(observed, &totals));
-    document.push(&paragraph(&caption(&observed.map)));
+    let text = alternative(observed, &totals);
+    let keys = "Enter shows the curves of a link.";
+    document.push(&drawing(&format!("{text} {keys}")));
+    let click = "Click a link or a box for its course over time.";
+    document.push(&paragraph(&format!("{} {click}", caption(&observed.map))));
     document.close_section();
 }
 
@@ -53,7 +56,7 @@ pub(super) fn section_of_fabric(document: &mut Document, fabric: &RunObservation
     push_shape(&mut text, &Bundles::new(&fabric.map, &fabric.links));
     text.push('}');
     document.set_map(text);
-    push_drawing(document, &alternative(fabric, &[]));
+    document.push(&drawing(&alternative(fabric, &[])));
     document.push(&paragraph(&caption(&fabric.map)));
     document.close_section();
 }
@@ -115,12 +118,7 @@ const FRAME_METRICS: [FrameMetric; 5] = [
     ("paused", |counts, _, _| counts.paused.as_us()),
 ];
 
-/// The place of the drawing. The table of links says the same in words.
-fn push_drawing(document: &mut Document, alternative: &str) {
-    document.push(&drawing(alternative));
-}
-
-/// The element that the script fills.
+/// The element that the script fills. The table of links says the same in words.
 pub(super) fn drawing(alternative: &str) -> String {
     format!(
         "<div id=\"fabric-map\" data-alternative=\"{}\"></div>",
@@ -128,7 +126,7 @@ pub(super) fn drawing(alternative: &str) -> String {
     )
 }
 
-/// Rows in words: `16 spines above 8 leaves`, as `16 × spine, 8 × leaf`.
+/// Rows in words: `16 × spine, 8 × leaf`.
 fn rows(rows: &[MapRow]) -> String {
     let rows = rows.iter().map(|row| {
         let count = format::count(row.nodes as u64);
@@ -137,22 +135,21 @@ fn rows(rows: &[MapRow]) -> String {
     rows.collect::<Vec<_>>().join(", ")
 }
 
-fn alternative(observed: &RunObservations, totals: &[Total]) -> String {
+fn alternative(observed: &RunObservations, totals: &[Cell]) -> String {
     let mut text = format!("Map of the network: {}.", rows(&observed.map.rows));
     let busiest = totals
         .iter()
         .max_by(|a, b| a.busiest.0.total_cmp(&b.busiest.0));
-    if let Some(Total {
+    if let Some(Cell {
         busiest: (utilisation, link),
         ..
     }) = busiest
         && *utilisation > 0.0
     {
-        let link = &observed.links[*link].name;
         let share = format::share(*utilisation);
         let _ = write!(text, " The busiest link is {link}, {share} utilised.");
     }
-    text + " Arrow keys move from link to link, Enter shows the curves of a link."
+    text + " Arrow keys move from link to link."
 }
 
 fn caption(map: &FabricMap) -> String {
@@ -166,20 +163,8 @@ fn caption(map: &FabricMap) -> String {
     };
     format!(
         "Each direction of a cable has a line; hundreds of them form a matrix with a column for each box below it, where the left half of a \
-         cell is the way up and the right half the way down. Click a link or a box for its course over time.{shared}"
+         cell is the way up and the right half the way down.{shared}"
     )
-}
-
-/// Counts of a bundle over the whole run.
-struct Total {
-    utilisation: f64,
-    /// The greatest utilisation of a link, and the link.
-    busiest: (f64, usize),
-    marks: u64,
-    drops: u64,
-    pauses: u64,
-    paused_us: f64,
-    peak_queue: u64,
 }
 
 /// Bundles and their links.
@@ -210,28 +195,22 @@ impl<'a> Bundles<'a> {
         }
     }
 
-    fn totals(&self, span: Span) -> Vec<Total> {
+    /// Counts of each bundle over the whole run. Links that are down from the beginning have no part in the utilisation.
+    fn totals(&self, span: Span) -> Vec<Cell> {
         let own = self.of_bundle.iter().zip(&self.rates);
         let total = |(own, rate): (&Vec<usize>, &f64)| {
             let links = || own.iter().map(|&link| &self.links[link]);
             let bytes: u64 = links().map(|link| link.bytes).sum();
-            let utilisations = own
-                .iter()
-                .map(|&link| (self.links[link].utilisation(span), link));
-            let paused = links().map(|link| link.paused.as_us());
-            Total {
-                utilisation: utilisation(bytes as f64, *rate, span),
-                busiest: utilisations
-                    .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
-                    .unwrap_or((0.0, 0)),
-                marks: links().map(|link| link.marks).sum(),
-                drops: links().map(|link| link.drops).sum(),
-                pauses: links().map(|link| link.pauses).sum(),
-                paused_us: paused.sum(),
-                peak_queue: links().map(|link| link.peak_queue).max().unwrap_or(0),
-            }
+            let whole = Cell::join(
+                String::new(),
+                links().map(|link| Cell::from_link(link, span)),
+            );
+            whole.map(|mut whole| {
+                whole.utilisation = utilisation(bytes as f64, *rate, span);
+                whole
+            })
         };
-        own.map(total).collect()
+        own.filter_map(total).collect()
     }
 
     /// Number of links of each bundle that are down from the beginning.
@@ -255,7 +234,7 @@ fn json(
     record: &RunRecord,
     observed: &RunObservations,
     bundles: &Bundles<'_>,
-    totals: &[Total],
+    totals: &[Cell],
     why: Option<&WhyRecord>,
 ) -> String {
     let mut text = String::from("{");
@@ -305,18 +284,9 @@ fn push_shape(text: &mut String, bundles: &Bundles<'_>) {
 }
 
 /// Metrics over the whole run.
-fn push_totals(text: &mut String, observed: &RunObservations, totals: &[Total]) {
-    type Pick = fn(&Total) -> f64;
-    let columns: [(&str, Pick); 6] = [
-        ("utilisation", |total| total.utilisation),
-        ("queue", |total| total.peak_queue as f64),
-        ("marks", |total| total.marks as f64),
-        ("drops", |total| total.drops as f64),
-        ("pauses", |total| total.pauses as f64),
-        ("paused", |total| total.paused_us),
-    ];
+fn push_totals(text: &mut String, observed: &RunObservations, totals: &[Cell]) {
     let mut all = String::new();
-    for (name, pick) in columns {
+    for (name, pick) in METRICS {
         let values: Vec<f64> = totals.iter().map(pick).collect();
         push_column(&mut all, name, &values);
     }
@@ -327,7 +297,7 @@ fn push_totals(text: &mut String, observed: &RunObservations, totals: &[Total]) 
         push_column(text, "busiest", &values);
         text.push_str(",\"busiestName\":");
         push_list(text, totals, |text, total| {
-            push_text(text, &observed.links[total.busiest.1].name);
+            push_text(text, &total.busiest.1);
         });
     }
     text.push('}');

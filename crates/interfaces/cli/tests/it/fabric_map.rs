@@ -1,6 +1,6 @@
 //! The map of the network, in reports and on pages of topologies, in a browser.
 
-use crate::browser::Browser;
+use crate::browser::{Browser, CONTRAST};
 use crate::common::Bench;
 use clearway_report::{Metric, read_series};
 use std::collections::BTreeMap;
@@ -40,21 +40,6 @@ const SCREENS: [(u32, u32); 2] = [(1200, 900), (390, 844)];
 /// Texts of the map that overlap, stick out, or have less contrast than WCAG 2.1 asks for at level AA.
 const FAULTS: &str = r#"
     const map = document.getElementById("fabric-map");
-    const channels = (colour) => {
-        const canvas = document.createElement("canvas").getContext("2d");
-        canvas.fillStyle = colour;
-        canvas.fillRect(0, 0, 1, 1);
-        return [...canvas.getImageData(0, 0, 1, 1).data];
-    };
-    const luminance = ([r, g, b]) => {
-        const [x, y, z] = [r, g, b].map((value) => value / 255)
-            .map((value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
-        return 0.2126 * x + 0.7152 * y + 0.0722 * z;
-    };
-    const contrast = (a, b) => {
-        const [low, high] = [a, b].map(luminance).sort((a, b) => a - b);
-        return (high + 0.05) / (low + 0.05);
-    };
     const faults = [];
     const paper = channels(getComputedStyle(document.body).backgroundColor);
     const texts = [...map.querySelectorAll("svg[role=img] text")];
@@ -81,7 +66,9 @@ const FAULTS: &str = r#"
 "#;
 
 fn faults(browser: &Browser) -> String {
-    browser.text(&format!("{FAULTS} return faults.slice(0, 5).join('; ');"))
+    browser.text(&format!(
+        "{CONTRAST} {FAULTS} return faults.slice(0, 5).join('; ');"
+    ))
 }
 
 fn page_of(bench: &Bench, place: usize) -> PathBuf {

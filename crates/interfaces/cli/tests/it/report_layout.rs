@@ -1,6 +1,6 @@
 //! Explanatory sections of the report, on screens of several widths and in both colour schemes.
 
-use crate::browser::Browser;
+use crate::browser::{Browser, CONTRAST};
 use crate::common::Bench;
 use std::path::PathBuf;
 
@@ -34,22 +34,6 @@ const HELPERS: &str = r#"
     const notes = document.querySelectorAll('header ~ .warning');
     const within = (selector) => [...notes, ...parts]
         .flatMap((part) => [part, ...part.querySelectorAll('*')]).filter((element) => element.matches(selector));
-    const channels = (colour) => {
-        const canvas = document.createElement('canvas').getContext('2d');
-        canvas.fillStyle = colour;
-        canvas.fillRect(0, 0, 1, 1);
-        return [...canvas.getImageData(0, 0, 1, 1).data];
-    };
-    // Relative luminance and contrast of WCAG 2.
-    const luminance = ([r, g, b]) => {
-        const [x, y, z] = [r, g, b].map((value) => value / 255)
-            .map((value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
-        return 0.2126 * x + 0.7152 * y + 0.0722 * z;
-    };
-    const contrast = (a, b) => {
-        const [low, high] = [a, b].map(luminance).sort((a, b) => a - b);
-        return (high + 0.05) / (low + 0.05);
-    };
     const paperOf = (element) => {
         for (let at = element; at; at = at.parentElement) {
             const colour = channels(getComputedStyle(at).backgroundColor);
@@ -60,7 +44,7 @@ const HELPERS: &str = r#"
 "#;
 
 fn script(body: &str) -> String {
-    format!("{HELPERS}\n{body}")
+    format!("{CONTRAST}\n{HELPERS}\n{body}")
 }
 
 fn explained(bench: &Bench) -> PathBuf {

@@ -22,6 +22,26 @@ const CHROMIUM: [&str; 4] = [
 /// Longest time that a test waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Functions for scripts: the channels of a colour, and the contrast of two of them.
+pub(crate) const CONTRAST: &str = r#"
+    const channels = (colour) => {
+        const canvas = document.createElement('canvas').getContext('2d');
+        canvas.fillStyle = colour;
+        canvas.fillRect(0, 0, 1, 1);
+        return [...canvas.getImageData(0, 0, 1, 1).data];
+    };
+    // Relative luminance and contrast of WCAG 2.
+    const luminance = ([r, g, b]) => {
+        const [x, y, z] = [r, g, b].map((value) => value / 255)
+            .map((value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+    };
+    const contrast = (a, b) => {
+        const [low, high] = [a, b].map(luminance).sort((a, b) => a - b);
+        return (high + 0.05) / (low + 0.05);
+    };
+"#;
+
 /// A browser without a window, which ends when this value is dropped.
 pub(crate) struct Browser {
     driver: Child,
