@@ -394,17 +394,21 @@ impl HostProgram {
     fn listen(&mut self, now: Time, seat: usize, (cause, message): (RankCause, MessageId)) {
         self.schedule(seat);
         let (job, rank) = (self.seats[seat].job, self.seats[seat].run.rank());
+        let event = |action| RankEvent {
+            time: now,
+            job,
+            rank,
+            cause,
+            message,
+            action,
+        };
+        if let (Some(events), RankCause::Message(_)) = (&self.events, cause) {
+            events.push(event(RankAction::Receive));
+        }
         while let Some(output) = self.seats[seat].run.poll_output() {
             let action = self.act(now, seat, output);
             if let (Some(events), Some(action)) = (&self.events, action) {
-                events.push(RankEvent {
-                    time: now,
-                    job,
-                    rank,
-                    cause,
-                    message,
-                    action,
-                });
+                events.push(event(action));
             }
         }
     }

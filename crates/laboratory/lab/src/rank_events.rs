@@ -45,6 +45,8 @@ pub enum RankAction {
         /// Kind of the wait.
         wait: ClockWait,
     },
+    /// Arrival of the message of the event, whether or not the rank waits for it.
+    Receive,
     /// End of an iteration at this rank.
     Over {
         /// Number of the iteration, from 0.

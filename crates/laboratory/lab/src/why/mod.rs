@@ -8,6 +8,7 @@ mod bound;
 mod chain;
 mod follow;
 mod path;
+mod ranks;
 mod trace;
 mod walk;
 

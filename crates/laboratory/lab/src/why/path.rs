@@ -18,7 +18,7 @@ use clearway_units::{Bytes, FlowId, HostId, MessageId, Span, Time};
 use clearway_workload::{ClockWait, Rank};
 use rustc_hash::FxHashMap;
 
-/// Kind of a step of a critical path.
+/// Kind of a step of a critical path, or of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
     /// A message, until it arrived, or until its acknowledgement arrived if the sender waited for that.
@@ -43,7 +43,16 @@ pub enum StepKind {
     },
 }
 
-/// Step of a critical path.
+impl From<ClockWait> for StepKind {
+    fn from(wait: ClockWait) -> Self {
+        match wait {
+            ClockWait::Computation => Self::Computation,
+            ClockWait::Slot => Self::Slot,
+        }
+    }
+}
+
+/// Step of a critical path, or of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathStep {
     /// Host that computes, sends or waits.
@@ -147,7 +156,7 @@ impl<'a> Actions<'a> {
                 RankAction::Over { iteration: over } if over == iteration => {
                     actions.end = Some(event);
                 }
-                RankAction::Over { .. } => {}
+                RankAction::Over { .. } | RankAction::Receive => {}
             }
         }
         actions
@@ -233,11 +242,8 @@ impl Assembly {
                 }
             }
             RankAction::Ask { connection, .. } => StepKind::Turn { flow: connection },
-            RankAction::Wait { wait, .. } => match wait {
-                ClockWait::Computation => StepKind::Computation,
-                ClockWait::Slot => StepKind::Slot,
-            },
-            RankAction::Over { .. } => return None,
+            RankAction::Wait { wait, .. } => wait.into(),
+            RankAction::Over { .. } | RankAction::Receive => return None,
         })
     }
 

@@ -41,6 +41,11 @@ impl Paths {
                 let times = &result.times[iteration as usize];
                 assert_eq!((path.from, Some(path.to)), (times.begun, times.over));
                 check(&path, &delays);
+                check_ranks(
+                    &path,
+                    &first.jobs[job].hosts,
+                    &assembly.rank_steps(&first, job, iteration),
+                );
                 paths.push((path, delays));
             }
         }
@@ -79,6 +84,40 @@ fn check(path: &CriticalPath, delays: &[MessageDelays]) {
         assert!(place == 0 || step.span() >= ideal, "{step:?}");
     }
     assert_eq!(messages, delays.len());
+}
+
+/// The steps of all ranks contain those of the path.
+fn check_ranks(path: &CriticalPath, hosts: &[HostId], all: &[PathStep]) {
+    assert!(all.is_sorted_by_key(|step| step.from));
+    for step in all {
+        assert!(path.from <= step.from && step.from < step.to && step.to <= path.to);
+        assert!(hosts.contains(&step.host));
+    }
+    let message = |kind| match kind {
+        StepKind::Message {
+            flow,
+            bytes,
+            acknowledged,
+            ..
+        } => Some((flow, bytes, acknowledged)),
+        _ => None,
+    };
+    for step in path.steps.iter().filter(|step| step.from < step.to) {
+        let is_same = |other: &&PathStep| match (message(step.kind), message(other.kind)) {
+            (Some((flow, bytes, true)), Some(arrived)) => {
+                // The message arrives before its acknowledgement.
+                arrived == (flow, bytes, false) && other.to <= step.to
+            }
+            _ => (step.kind, step.to) == (other.kind, other.to),
+        };
+        let mut here = all
+            .iter()
+            .filter(|other| (other.host, other.from) == (step.host, step.from));
+        // A message of the iteration before has arrived, and the acknowledgement is missing.
+        let is_before = step.from == path.from
+            && message(step.kind).is_some_and(|(.., acknowledged)| acknowledged);
+        assert!(is_before || here.any(|other| is_same(&other)), "{step:?}");
+    }
 }
 
 /// 4086 B and 64 B of headers take 83 ns at 400 Gb/s.
