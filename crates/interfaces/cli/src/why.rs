@@ -142,8 +142,10 @@ fn explain_run(
             let delays = assembly
                 .message_delays(&path.0, recorder)
                 .unwrap_or_default();
-            let job = &watch.finished.jobs[path.0.job];
-            Some(iteration::slow_iteration(&assembly, job, path, &delays))
+            let finished = &watch.finished;
+            Some(iteration::slow_iteration(
+                &assembly, finished, path, &delays,
+            ))
         }
     };
     let why = results.why(&assembly, &watch, &delays, iteration);

@@ -1,9 +1,9 @@
 //! The section on slow flows: the bound of the run, the parts of the slowest flows' time, and the links that delayed them most.
 
-use super::critical_path;
 use super::document::Document;
 use super::format;
 use super::html::{Column, Escaped, details, paragraph, table};
+use super::iteration;
 use clearway_report::why::{PathPart, SlowFlow, SlowIteration, WhyRecord};
 use clearway_results::DelayPart;
 use std::fmt::Write as _;
@@ -125,7 +125,7 @@ fn push_iteration(document: &mut Document, iteration: &SlowIteration) {
         })
         .collect();
     document.push(&format!("<ul class=\"parts\">\n{}</ul>", names.concat()));
-    document.push(&critical_path::figure(iteration));
+    document.push(&iteration::figure(iteration));
     let links = iteration.links.iter().take(LISTED).map(|row| {
         vec![
             row.link.clone(),

@@ -37,12 +37,14 @@
 
 mod compared;
 mod iteration;
+mod path_step;
+mod ranks;
 mod sentences;
 
 pub use compared::{ExplainedVariant, PartTime, WhyComparison};
-pub use iteration::{
-    PathHostRow, PathLinkRow, PathPart, PathPartRow, PathStepRow, SlowIteration, StepName,
-};
+pub use iteration::{PathHostRow, PathLinkRow, PathPart, PathPartRow, SlowIteration};
+pub use path_step::{PathStepRow, StepName};
+pub use ranks::{RankRow, RankTimeline};
 
 use crate::quantity::span;
 use crate::record::ScenarioIdentity;

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use clearway_lab::units::{HostId, Span};
 use clearway_lab::why::{CriticalPath, FollowPlan, MessageDelays, PathStep, StepKind};
 use clearway_lab::{Assembly, Finished, JobResult};
-use clearway_report::why::{PathStepRow, SlowIteration, StepName};
+use clearway_report::why::{PathStepRow, RankTimeline, SlowIteration, StepName};
 
 /// A chosen iteration.
 struct Choice {
@@ -112,10 +112,11 @@ pub(super) fn plan(assembly: &Assembly, path: &CriticalPath) -> std::sync::Arc<F
 /// The iteration as rows.
 pub(super) fn slow_iteration(
     assembly: &Assembly,
-    job: &JobResult,
+    finished: &Finished,
     (path, words): &(CriticalPath, String),
     delays: &[MessageDelays],
 ) -> SlowIteration {
+    let job = &finished.jobs[path.job];
     let mut steps: Vec<PathStepRow> = path.steps.iter().map(|step| row(assembly, step)).collect();
     for message in delays {
         let parts = message.parts.iter().map(|delay| {
@@ -124,7 +125,13 @@ pub(super) fn slow_iteration(
         });
         steps[message.step].parts = parts.collect();
     }
-    SlowIteration::new(&job.label, path.iteration, words, steps)
+    let mut iteration = SlowIteration::new(&job.label, path.iteration, words, steps);
+    let all = assembly.rank_steps(finished, path.job, path.iteration);
+    let all = all.iter().map(|step| row(assembly, step));
+    let costly = iteration.hosts.iter().map(|row| row.host);
+    let hosts = job.hosts.iter().map(|host| host.0);
+    iteration.ranks = RankTimeline::new(costly, hosts, all);
+    iteration
 }
 
 fn row(assembly: &Assembly, step: &PathStep) -> PathStepRow {

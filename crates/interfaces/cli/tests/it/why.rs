@@ -269,6 +269,9 @@ fn a_job_is_explained_by_the_critical_path_of_its_longest_iteration() {
     );
     let page = bench.read("out/report.html");
     assert!(page.contains("The critical path of an iteration"));
+    // The messages of all 16 ranks, and those of the path once more.
+    let messages = page.matches("<title>message of ").count();
+    assert_eq!(messages, 16 * 30 + 30);
 
     let job = [
         "why",

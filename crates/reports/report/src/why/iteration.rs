@@ -1,5 +1,7 @@
 //! `iteration` in `why.json`: the critical path of an iteration of a job, by kinds of time, links and hosts.
 
+use super::path_step::{PathStepRow, StepName};
+use super::ranks::RankTimeline;
 use crate::quantity::{count, share, span};
 use clearway_results::DelayPart;
 use clearway_units::Span;
@@ -35,50 +37,6 @@ impl Serialize for PathPart {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
     }
-}
-
-/// Kind of a step of a critical path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StepName {
-    /// A message.
-    Message,
-    /// A computation.
-    Computation,
-    /// The wait for a slot.
-    Slot,
-    /// The wait for the turn at a receiver.
-    Turn,
-}
-
-/// Step of a critical path.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PathStepRow {
-    /// Kind of the step.
-    pub what: StepName,
-    /// Host that computes, sends or waits.
-    pub host: u32,
-    /// Receiver of the message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to: Option<u32>,
-    /// Connection of the message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub flow: Option<u32>,
-    /// Length of a message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
-    /// True if the sender of the message waited for the acknowledgement.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub acknowledged: Option<bool>,
-    /// Start of the step, measured from the start of the run.
-    pub from_ps: u64,
-    /// Duration of the step.
-    pub ps: u64,
-    /// Time of a message alone on an idle network; for other steps, their actual time.
-    pub ideal_ps: u64,
-    /// Parts of the time of a message, the longest first; empty if its packets were not traced.
-    #[serde(skip)]
-    pub parts: Vec<(DelayPart, Option<String>, u64)>,
 }
 
 /// Time of one kind.
@@ -145,6 +103,9 @@ pub struct SlowIteration {
     pub hosts: Vec<PathHostRow>,
     /// The first 1000 steps, in order.
     pub steps: Vec<PathStepRow>,
+    /// What the hosts did, for the report.
+    #[serde(skip)]
+    pub ranks: RankTimeline,
     /// The iteration in words.
     pub sentence: String,
 }
@@ -171,6 +132,7 @@ impl SlowIteration {
             links: links(&steps),
             hosts: hosts(&steps),
             steps: Vec::new(),
+            ranks: RankTimeline::default(),
             sentence: String::new(),
         };
         own.sentence = own.say(choice, (Span::from_ps(took), Span::from_ps(alone)));
