@@ -39,6 +39,9 @@ fn pictures() -> Vec<Picture> {
         };
         let comment = lines.next().and_then(|next| next.strip_prefix("<!-- "));
         let shown = comment.and_then(|text| text.strip_suffix(" -->"));
+        if shown.is_some_and(|text| text.starts_with("another test: ")) {
+            continue;
+        }
         let (page, element) = shown.and_then(|text| text.split_once(' ')).expect(line);
         pictures.push(Picture {
             file: rest.strip_suffix(')').expect(line),
@@ -96,7 +99,7 @@ fn visited() -> Bench {
 fn commands_print_what_stands_below_them() {
     let bench = visited();
     let pictures = pictures();
-    assert_eq!(pictures.len(), 9);
+    assert_eq!(pictures.len(), 10);
     let draws = draws();
     let pictures = pictures.iter().filter(|picture| !is_long(picture.page));
     let pictures: Vec<&Picture> = pictures.collect();

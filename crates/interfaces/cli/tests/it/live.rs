@@ -6,6 +6,7 @@ use clearway_report::{StatusName, Summary};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
@@ -564,6 +565,7 @@ fn the_page_in_a_browser() {
     assert_eq!(text("exact"), before);
     assert_eq!(text("hold"), "Resume");
     map_of_the_last_interval(&run, &browser);
+    picture(&browser);
 
     let aim = now(&run.state("")).ceil() + 40.0;
     browser.execute(&format!(
@@ -586,6 +588,18 @@ fn the_page_in_a_browser() {
     run.assert_stopped(&bench);
     let log = browser.log();
     assert!(log.is_empty(), "the console says {log:?}");
+}
+
+/// Redraws the picture in the book, if that is wanted.
+fn picture(browser: &Browser) {
+    if std::env::var_os("CLEARWAY_PICTURES").is_none() {
+        return;
+    }
+    browser.resize(1000, 1500);
+    std::thread::sleep(Duration::from_secs(1));
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/src/images/gallery-live.png");
+    std::fs::write(file, browser.screenshot()).unwrap();
 }
 
 /// Checks that the map of a paused run shows the interval that the server says, link by link.
