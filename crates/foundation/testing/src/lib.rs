@@ -21,7 +21,6 @@
 //! | `advisories` | the advisory database of `cargo deny` |
 //! | `compilers` | `cc` and `c++`, which compile the programs that use the C interface |
 //! | `web` | the target `wasm32-unknown-unknown` of Rust, for which the playground is built |
-//! | `mdbook` | `mdbook`, which builds the book as a site |
 //! | `python` | Python 3.10 or later with `venv`, and packages from PyPI, by which the Python package is built and tested |
 //!
 //! Each skip appends its name to the file in `CLEARWAY_SKIP_LOG`, if the variable is set.

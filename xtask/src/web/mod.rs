@@ -1,7 +1,9 @@
 //! `cargo xtask web`: the playground and, if mdbook is installed, the book, as a folder for any server of static files.
 //!
 //! `target/site/playground/index.html` is the page, and `target/site/index.html` the book, whose scenarios have a button that opens them in
-//! the playground.
+//! the playground. Links within the book are checked.
+
+mod links;
 
 use crate::{Faults, output};
 use std::path::Path;
@@ -14,17 +16,18 @@ const MOST: u64 = 2_000_000;
 
 pub(crate) fn write(root: &Path) -> Faults {
     match build(root) {
-        Ok(()) => Faults::new(),
+        Ok(faults) => faults,
         Err(fault) => vec![fault],
     }
 }
 
-fn build(root: &Path) -> Result<(), String> {
+/// Builds all; the faults are those of links.
+fn build(root: &Path) -> Result<Faults, String> {
     let target = target_folder(root)?;
     let module = module(root, &target)?;
     let site = target.join("site");
     // First, because mdbook clears its folder.
-    book(root, &site)?;
+    let has_book = book(root, &site)?;
     let mut page = cargo(root);
     page.args(["run", "--quiet", "--package", "clearway-web", "--bin"])
         .arg("clearway-web-page")
@@ -36,7 +39,10 @@ fn build(root: &Path) -> Result<(), String> {
         .split_whitespace()
         .find_map(|word| word.parse::<u64>().ok());
     match length {
-        Some(length) if length <= MOST => Ok(()),
+        Some(length) if length <= MOST => Ok(match has_book {
+            true => links::check(&site),
+            false => Faults::new(),
+        }),
         Some(length) => Err(format!(
             "the module of the playground has {length} bytes compressed, more than {MOST}"
         )),
@@ -79,16 +85,16 @@ fn module(root: &Path, target: &Path) -> Result<std::path::PathBuf, String> {
     Ok(target.join(TARGET).join("web").join("clearway_web.wasm"))
 }
 
-/// Builds the book, if mdbook is installed.
-fn book(root: &Path, site: &Path) -> Result<(), String> {
+/// Builds the book, if mdbook is installed; false if it is not.
+fn book(root: &Path, site: &Path) -> Result<bool, String> {
     if Command::new("mdbook").arg("--version").output().is_err() {
         println!("no book: mdbook is not installed (`cargo install mdbook`)");
-        return Ok(());
+        return Ok(false);
     }
     let mut mdbook = Command::new("mdbook");
     mdbook.arg("build").arg(root.join("docs"));
     mdbook.arg("--dest-dir").arg(site);
     output(&mut mdbook)?;
     println!("book: {}", site.join("index.html").display());
-    Ok(())
+    Ok(true)
 }
