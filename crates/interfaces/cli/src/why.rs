@@ -129,12 +129,13 @@ fn explain_run(
     };
     results.check_digest(question.folder, &watch)?;
     let path = iteration::path(&assembly, &watch.finished, question)?;
+    let longest_age = recorder.longest_age();
     let delays = assembly.flow_delays(&flows, recorder, &watch.finished);
     let delays = delays.map_err(|TooManyPackets| too_many_packets())?;
     let iteration = match &path {
         None => None,
         Some(path) => {
-            let plan = iteration::plan(&assembly, &path.0);
+            let plan = FollowPlan::for_messages(&assembly, path.0.messages(), longest_age);
             let Some((_, recorder)) = follow(question, &assembly, &plan) else {
                 return Ok(None);
             };

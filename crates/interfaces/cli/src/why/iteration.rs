@@ -3,7 +3,7 @@
 use super::request::WhyRequest;
 use crate::failure::Failure;
 use clearway_lab::units::{HostId, Span};
-use clearway_lab::why::{CriticalPath, FollowPlan, MessageDelays, PathStep, StepKind};
+use clearway_lab::why::{CriticalPath, MessageDelays, PathStep, StepKind};
 use clearway_lab::{Assembly, Finished, JobResult};
 use clearway_report::why::{PathStepRow, RankTimeline, SlowIteration, StepName};
 
@@ -102,11 +102,6 @@ pub(super) fn path(
     };
     let path = assembly.critical_path(finished, choice.job, choice.iteration);
     Ok(path.map(|path| (path, choice.words)))
-}
-
-/// Plan to follow the messages of a path.
-pub(super) fn plan(assembly: &Assembly, path: &CriticalPath) -> std::sync::Arc<FollowPlan> {
-    FollowPlan::within(assembly, &path.flows(), path.window())
 }
 
 /// The iteration as rows.

@@ -5,9 +5,9 @@ use crate::record::Merge;
 use clearway_fabric::topology::{LinkId, NodeId, Topology};
 use clearway_fabric::{DropCause, Interests, Observer, Senders};
 use clearway_transport::{Class, ClassSet, DataFlags, Event, Header, Packet, SendLimit};
-use clearway_units::{FlowId, HostId, Time, WireClock};
+use clearway_units::{FlowId, HostId, Span, Time, WireClock};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -74,49 +74,101 @@ pub(super) type QueuePair = (FlowId, u8);
 /// The flows to follow, and the facts of the fabric that the recorders need.
 #[derive(Debug)]
 pub struct FollowPlan {
-    flows: FxHashSet<FlowId>,
-    by_source: FxHashMap<HostId, Vec<FlowId>>,
+    flows: FxHashMap<FlowId, Windows>,
+    by_source: FxHashMap<HostId, Source>,
     hosts: u32,
     links: Vec<(NodeId, WireClock)>,
-    /// First and last time at which packets are followed.
-    window: (Time, Time),
     records: AtomicU64,
+}
+
+/// Flows of a sender, and the times in which some of them are followed.
+#[derive(Debug, Default)]
+struct Source {
+    flows: Vec<FlowId>,
+    windows: Windows,
+}
+
+/// Times, each with its begin and end, in order and apart from each other.
+#[derive(Debug, Default)]
+struct Windows(Vec<(Time, Time)>);
+
+impl Windows {
+    fn new(mut windows: Vec<(Time, Time)>) -> Self {
+        windows.sort_unstable();
+        windows.dedup_by(|next, last| {
+            let is_joined = next.0 <= last.1;
+            if is_joined {
+                last.1 = last.1.max(next.1);
+            }
+            is_joined
+        });
+        Self(windows)
+    }
+
+    fn contains(&self, time: Time) -> bool {
+        let begun = self.0.partition_point(|window| window.0 <= time);
+        begun > 0 && time <= self.0[begun - 1].1
+    }
 }
 
 impl FollowPlan {
     /// A plan to follow these flows in a run of `assembly`.
     pub fn new(assembly: &Assembly, flows: &[FlowId]) -> Arc<Self> {
-        Self::within(assembly, flows, (Time::ZERO, Time::NEVER))
+        let always = (Time::ZERO, Time::NEVER);
+        Self::within(assembly, flows.iter().map(|&flow| (flow, always)))
     }
 
-    /// A plan for a part of the run: packets outside of `window` are not recorded.
-    pub fn within(assembly: &Assembly, flows: &[FlowId], window: (Time, Time)) -> Arc<Self> {
+    /// A plan for messages, each with its connection, its post and its end. In a run in which no packet is older than `longest_age`, it
+    /// follows all packets that can have delayed them.
+    pub fn for_messages(
+        assembly: &Assembly,
+        messages: impl Iterator<Item = (FlowId, (Time, Time))>,
+        longest_age: Span,
+    ) -> Arc<Self> {
+        let before = |time: Time| Time::from_ps(time.as_ps().saturating_sub(longest_age.as_ps()));
+        let windows = messages.map(|(flow, (from, to))| (flow, (before(from), to)));
+        Self::within(assembly, windows)
+    }
+
+    /// A plan for flows, each with times: a packet is followed if it left its sender at one of them.
+    fn within(
+        assembly: &Assembly,
+        windows: impl Iterator<Item = (FlowId, (Time, Time))>,
+    ) -> Arc<Self> {
         let topology = &assembly.topology;
-        let mut by_source: FxHashMap<HostId, Vec<FlowId>> = FxHashMap::default();
-        for &flow in flows {
-            by_source
-                .entry(assembly.nics(flow).0)
-                .or_default()
-                .push(flow);
+        let mut flows: BTreeMap<FlowId, Vec<(Time, Time)>> = BTreeMap::new();
+        for (flow, window) in windows {
+            flows.entry(flow).or_default().push(window);
+        }
+        let mut by_source: FxHashMap<HostId, Source> = FxHashMap::default();
+        for (&flow, windows) in &flows {
+            let source = by_source.entry(assembly.nics(flow).0).or_default();
+            source.flows.push(flow);
+            source.windows.0.extend(windows);
+        }
+        for source in by_source.values_mut() {
+            source.windows = Windows::new(std::mem::take(&mut source.windows.0));
         }
         let facts = |number| {
             let link = LinkId(number);
             let rate = topology.cables[link.cable()].rate;
             (topology.link_ends(link).0, WireClock::new(rate))
         };
+        let flows = flows.into_iter();
         Arc::new(Self {
-            flows: flows.iter().copied().collect(),
+            flows: flows
+                .map(|(flow, windows)| (flow, Windows::new(windows)))
+                .collect(),
             by_source,
             hosts: topology.hosts,
             links: (0..2 * topology.cables.len() as u32).map(facts).collect(),
-            window,
             records: AtomicU64::new(0),
         })
     }
 
     /// True if the plan follows this flow.
     pub(super) fn follows(&self, flow: FlowId) -> bool {
-        self.flows.contains(&flow)
+        self.flows.contains_key(&flow)
     }
 
     /// True if there is room for another record.
@@ -155,6 +207,8 @@ pub struct FollowRecorder {
     /// Followed packets in the switch, with their arrival times.
     present: FxHashMap<PacketId, Time>,
     recent: FxHashMap<LinkId, Recent>,
+    /// Longest time from the departure of a packet at its NIC to its end, and to the end of an answer to it, for all flows.
+    longest_age: Span,
 }
 
 impl FollowRecorder {
@@ -171,24 +225,46 @@ impl FollowRecorder {
             sharers: FxHashMap::default(),
             present: FxHashMap::default(),
             recent: FxHashMap::default(),
+            longest_age: Span::ZERO,
         }
     }
 
+    /// Longest time from the departure of a packet at its NIC to its arrival or loss, and to that of an answer to it, of all flows.
+    pub fn longest_age(&self) -> Span {
+        self.longest_age
+    }
+
     fn followed(&self, packet: &Packet) -> Option<PacketId> {
-        let is_followed = self.plan.flows.contains(&packet.flow);
-        is_followed.then(|| PacketId::from_packet(packet)).flatten()
+        let windows = self.plan.flows.get(&packet.flow)?;
+        PacketId::from_packet(packet).filter(|id| windows.contains(id.stamp))
+    }
+
+    fn note_age(&mut self, now: Time, packet: &Packet) {
+        if let Some(id) = PacketId::from_packet(packet) {
+            let age = now.as_ps().saturating_sub(id.stamp.as_ps());
+            self.longest_age = self.longest_age.max(Span::from_ps(age));
+        }
     }
 
     /// Records a packet that leaves the NIC of a host.
-    fn on_nic(&mut self, (start, end): (Time, Time), link: LinkId, host: HostId, packet: &Packet) {
-        if !self.plan.by_source.contains_key(&host) || !self.plan.takes_one() {
+    fn on_nic(
+        &mut self,
+        (start, end): (Time, Time),
+        link: LinkId,
+        host: HostId,
+        packet: &Packet,
+        is_followed: bool,
+    ) {
+        let source = self.plan.by_source.get(&host);
+        let is_near = source.is_some_and(|source| source.windows.contains(end));
+        if !(is_near || is_followed) || !self.plan.takes_one() {
             return;
         }
         let flow = packet.flow;
         let transmissions = self.transmissions.entry(link).or_default();
         transmissions.push(Transmission { start, end, flow });
         if let Header::Data { psn, flags, .. } = packet.header
-            && self.plan.flows.contains(&flow)
+            && is_followed
         {
             let queue_pair = (flow, packet.queue_pair);
             self.sent.entry(queue_pair).or_default().push(Sent {
@@ -242,24 +318,26 @@ impl Observer for FollowRecorder {
     }
 
     fn on_arrival(&mut self, now: Time, node: NodeId, packet: &Packet) {
-        if node.0 >= self.plan.hosts
-            && let Some(id) = self.followed(packet)
-        {
+        if node.0 < self.plan.hosts {
+            self.note_age(now, packet);
+        } else if let Some(id) = self.followed(packet) {
             self.present.insert(id, now);
         }
     }
 
     fn on_departure(&mut self, end: Time, link: LinkId, packet: &Packet) {
-        let (first, last) = self.plan.window;
-        if end < first || end > last {
-            return;
-        }
         let (from, clock) = self.plan.links[link.0 as usize];
         let span = clock.span_of(packet.size.into());
         let start = Time::from_ps(end.as_ps() - span.as_ps());
         let followed = self.followed(packet);
         if from.0 < self.plan.hosts {
-            self.on_nic((start, end), link, HostId(from.0), packet);
+            self.on_nic(
+                (start, end),
+                link,
+                HostId(from.0),
+                packet,
+                followed.is_some(),
+            );
         } else if !self.present.is_empty() {
             self.on_port(end, link, packet, followed);
         }
@@ -276,7 +354,8 @@ impl Observer for FollowRecorder {
         }
     }
 
-    fn on_drop(&mut self, _: Time, _: LinkId, packet: &Packet, _: DropCause) {
+    fn on_drop(&mut self, now: Time, _: LinkId, packet: &Packet, _: DropCause) {
+        self.note_age(now, packet);
         if let Some(id) = self.followed(packet) {
             self.present.remove(&id);
         }
@@ -288,17 +367,17 @@ impl Observer for FollowRecorder {
 
     fn on_transport(&mut self, _: Time, _: HostId, event: &Event) {
         if let Event::Loss { flow, now, .. } = *event
-            && self.plan.flows.contains(&flow)
+            && self.plan.follows(flow)
         {
             self.losses.entry(flow).or_default().push(now);
         }
     }
 
     fn on_endpoint(&mut self, now: Time, endpoint: &dyn Senders) {
-        let Some(flows) = self.plan.by_source.get(&endpoint.host()) else {
+        let Some(source) = self.plan.by_source.get(&endpoint.host()) else {
             return;
         };
-        for &flow in flows {
+        for &flow in &source.flows {
             endpoint.for_each_limit(now, flow, &mut |queue_pair, limit| {
                 let limits = self.limits.entry((flow, queue_pair)).or_default();
                 if limits.last().is_none_or(|&(_, last)| last != limit) {
@@ -319,6 +398,7 @@ impl Merge for FollowRecorder {
         self.losses.extend(other.losses);
         self.pauses.extend(other.pauses);
         self.sharers.extend(other.sharers);
+        self.longest_age = self.longest_age.max(other.longest_age);
     }
 }
 

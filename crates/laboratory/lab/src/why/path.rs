@@ -90,18 +90,20 @@ pub struct CriticalPath {
 }
 
 impl CriticalPath {
-    /// Time in which the messages of the path were under way.
-    pub fn window(&self) -> (Time, Time) {
-        (self.begun, self.to)
+    /// The connection of each message of the path, and the time in which it was under way.
+    pub fn messages(&self) -> impl Iterator<Item = (FlowId, (Time, Time))> {
+        self.steps.iter().enumerate().filter_map(|(place, step)| {
+            let StepKind::Message { flow, .. } = step.kind else {
+                return None;
+            };
+            let from = if place == 0 { self.begun } else { step.from };
+            Some((flow, (from, step.to)))
+        })
     }
 
     /// Distinct connections of the path's messages.
     pub fn flows(&self) -> Vec<FlowId> {
-        let message = |step: &PathStep| match step.kind {
-            StepKind::Message { flow, .. } => Some(flow),
-            _ => None,
-        };
-        let mut flows: Vec<FlowId> = self.steps.iter().filter_map(message).collect();
+        let mut flows: Vec<FlowId> = self.messages().map(|(flow, _)| flow).collect();
         flows.sort_unstable();
         flows.dedup();
         flows

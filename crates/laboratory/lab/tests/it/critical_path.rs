@@ -7,6 +7,7 @@ use clearway_lab::why::{
 use clearway_lab::{Assembly, Laboratory, RunDecision, RunOptions, Watch};
 use clearway_testing::Folder;
 use clearway_units::{FlowId, HostId, Span, Time};
+use std::sync::Arc;
 
 /// Every iteration of every job of a run, with its messages in parts.
 struct Paths(Vec<(CriticalPath, Vec<MessageDelays>)>);
@@ -28,16 +29,25 @@ impl Paths {
         let plan = FollowPlan::new(&assembly, &[]);
         let mut recorders = assembly.per_domain(|| FollowRecorder::new(&plan));
         let first = assembly.run(options(), Watch::by(&mut recorders));
+        let longest_age = merge_all(recorders).unwrap().longest_age();
         let mut paths = Vec::new();
         for (job, result) in first.jobs.iter().enumerate() {
             for iteration in 0..result.iterations {
                 let path = assembly.critical_path(&first, job, iteration).unwrap();
-                let plan = FollowPlan::within(&assembly, &path.flows(), path.window());
-                let mut recorders = assembly.per_domain(|| FollowRecorder::new(&plan));
-                let again = assembly.run(options(), Watch::by(&mut recorders));
-                assert_eq!(again.digest, first.digest, "watching changes nothing");
-                let recorder = merge_all(recorders).unwrap();
-                let delays = assembly.message_delays(&path, recorder).unwrap();
+                let delays_by = |plan: Arc<FollowPlan>| {
+                    let mut recorders = assembly.per_domain(|| FollowRecorder::new(&plan));
+                    let again = assembly.run(options(), Watch::by(&mut recorders));
+                    assert_eq!(again.digest, first.digest, "watching changes nothing");
+                    let recorder = merge_all(recorders).unwrap();
+                    assembly.message_delays(&path, recorder).unwrap()
+                };
+                let delays = delays_by(FollowPlan::for_messages(
+                    &assembly,
+                    path.messages(),
+                    longest_age,
+                ));
+                // Packets that the plan leaves out change nothing.
+                assert_eq!(delays, delays_by(FollowPlan::new(&assembly, &path.flows())));
                 let times = &result.times[iteration as usize];
                 assert_eq!((path.from, Some(path.to)), (times.begun, times.over));
                 check(&path, &delays);
