@@ -4,11 +4,11 @@ use crate::Faults;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-/// A link of a page: the file that it leads to, relative to the site, and the element.
+/// A link of a page: the file that it leads to, relative to the site, and the element. Without a file it leads out of the site.
 #[derive(Debug, PartialEq)]
 struct Link<'a> {
     text: &'a str,
-    file: PathBuf,
+    file: Option<PathBuf>,
     element: &'a str,
 }
 
@@ -38,10 +38,12 @@ pub(super) fn check(site: &Path) -> Faults {
     let mut faults = Faults::new();
     for (name, text) in &pages {
         for link in links(name, text) {
-            let is_there = match elements.get(link.file.as_path()) {
-                Some(elements) => link.element.is_empty() || elements.contains(link.element),
-                None => site.join(&link.file).exists(),
-            };
+            let is_there = link
+                .file
+                .is_some_and(|file| match elements.get(file.as_path()) {
+                    Some(elements) => link.element.is_empty() || elements.contains(link.element),
+                    None => site.join(file).exists(),
+                });
             if !is_there {
                 faults.push(format!("{}: {} leads nowhere", name.display(), link.text));
             }
@@ -60,7 +62,7 @@ fn links<'a>(page: &'a Path, text: &'a str) -> impl Iterator<Item = Link<'a>> {
         Link {
             text: link,
             file: match file {
-                "" => page.to_owned(),
+                "" => Some(page.to_owned()),
                 file => normal(file),
             },
             element,
@@ -74,14 +76,21 @@ fn values<'a>(text: &'a str, attribute: &'a str) -> impl Iterator<Item = &'a str
     rests.filter_map(|rest| Some(rest.split_once('"')?.0))
 }
 
-/// The path without `.`, and a folder as its `index.html`.
-fn normal(path: &str) -> PathBuf {
-    let parts = Path::new(path).components();
-    let mut normal: PathBuf = parts.filter(|part| *part != Component::CurDir).collect();
+/// The path without `.` and `..`, and a folder as its `index.html`; `None` if it leads out of the site.
+fn normal(path: &str) -> Option<PathBuf> {
+    let mut normal = PathBuf::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::Normal(name) => normal.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => normal.pop().then_some(())?,
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
     if path.ends_with('/') || normal.as_os_str().is_empty() {
         normal.push("index.html");
     }
-    normal
+    Some(normal)
 }
 
 #[cfg(test)]
@@ -109,10 +118,19 @@ mod tests {
             "<p id=\"there\"><a href=\"one.html\"></a>",
         );
         assert_eq!(check(&site), Faults::new());
-        let bad = "<a href=\"#there\"></a><a href=\"other.html#gone\"></a><a href=\"gone.html\"></a><img src=\"images/gone.png\">";
+        let bad = "<a href=\"#there\"></a><a href=\"other.html#gone\"></a><a href=\"gone.html\"></a>\
+            <a href=\"../beside.txt\"></a><a href=\"/one.html\"></a><img src=\"images/gone.png\">";
+        write(&folder, "beside.txt", "");
         write(&site, "bad.html", bad);
         let faults = check(&site);
-        let expected = ["#there", "other.html#gone", "gone.html", "images/gone.png"];
+        let expected = [
+            "#there",
+            "other.html#gone",
+            "gone.html",
+            "../beside.txt",
+            "/one.html",
+            "images/gone.png",
+        ];
         let expected = expected.map(|link| format!("bad.html: {link} leads nowhere"));
         assert_eq!(faults, expected);
         assert_eq!(check(&folder.join("none")).len(), 1);

@@ -68,15 +68,15 @@ fn caption(iteration: &SlowIteration, span_ps: u64) -> String {
     let ranks = &iteration.ranks;
     let drawn = ranks.rows.len();
     let mut caption = format!(
-        "The iteration by host and time, {} from left to right: thick bars are the critical path, thin bars all computations, waits and \
-         sent messages of a host; a message ends where it arrives",
+        "The iteration by host and time, {} from left to right: thick bars are the critical path, thin bars all computations, sent \
+         messages and waits for slots and turns of a host; a thin message ends where it arrives",
         format::time(span_ps as f64 / 1e6)
     );
     if ranks.hosts > drawn {
         let all = format::count(ranks.hosts as u64);
         let _ = write!(
             caption,
-            "; {drawn} of {all} hosts, first those that cost most on the path"
+            "; {drawn} of {all} hosts, with those that cost most on the path"
         );
     }
     if ranks.rows.iter().any(|row| Lanes::new(&row.steps).is_full) {
@@ -231,7 +231,11 @@ fn title(step: &PathStepRow) -> String {
             });
             let to = step.to.map_or(String::new(), |to| format!(" to host {to}"));
             let alone = format::time(step.ideal_ps as f64 / 1e6);
-            format!("message{bytes}{to}: {time}, {alone} if it were alone")
+            let until = match step.acknowledged {
+                Some(true) => " until acknowledged",
+                _ => "",
+            };
+            format!("message{bytes}{to}{until}: {time}, {alone} if it were alone")
         }
     }
 }
@@ -327,7 +331,7 @@ mod tests {
         let html = figure(&wide);
         assert!(
             html.contains(
-                "; 32 of 2,000 hosts, first those that cost most on the path</figcaption>"
+                "; 32 of 2,000 hosts, with those that cost most on the path</figcaption>"
             )
         );
         assert!(html.contains("<span>host 70</span>") && !html.contains("<span>host 31</span>"));

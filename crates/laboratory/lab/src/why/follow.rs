@@ -118,8 +118,8 @@ impl FollowPlan {
         Self::within(assembly, flows.iter().map(|&flow| (flow, always)))
     }
 
-    /// A plan for messages, each with its connection, its post and its end. In a run in which no packet is older than `longest_age`, it
-    /// follows all packets that can have delayed them.
+    /// A plan for messages, each with its connection, its post and its end. In a run in which no packet gets older than `longest_age`
+    /// before it arrives or is lost, it follows all packets that can have delayed them.
     pub fn for_messages(
         assembly: &Assembly,
         messages: impl Iterator<Item = (FlowId, (Time, Time))>,

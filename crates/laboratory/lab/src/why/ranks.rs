@@ -37,7 +37,7 @@ impl<'a> Begins<'a> {
 }
 
 impl Assembly {
-    /// The steps of all ranks of a job that overlap an iteration, cut to its time, by begin; empty if the iteration is not over.
+    /// The finished steps of all ranks of a job that overlap an iteration, cut to its time, by begin; empty if the iteration is not over.
     ///
     /// A message lasts from its post to its arrival. Unlike the steps of a [critical path](Self::critical_path), these overlap in time.
     /// The flows of the run must have been followed.
@@ -54,7 +54,11 @@ impl Assembly {
         let begins = Begins::from_events(events.clone());
         let mut ideals: FxHashMap<(FlowId, Bytes), Span> = FxHashMap::default();
         let mut steps = Vec::new();
-        let mut add = |(rank, begin, end): (Rank, Time, Time), kind: StepKind| {
+        let mut add = |(rank, begin, end): (Rank, Time, Time), mut kind: StepKind| {
+            if let StepKind::Message { ideal, .. } = &mut kind {
+                let before = from.as_ps().saturating_sub(begin.as_ps());
+                *ideal = Span::from_ps(ideal.as_ps().saturating_sub(before));
+            }
             let (begin, end) = (begin.max(from), end.min(to));
             if begin < end {
                 steps.push(PathStep {

@@ -118,6 +118,7 @@ fn check_ranks(path: &CriticalPath, hosts: &[HostId], all: &[PathStep]) {
                 // The message arrives before its acknowledgement.
                 arrived == (flow, bytes, false) && other.to <= step.to
             }
+            (Some(sent), Some(arrived)) => sent == arrived && other.to == step.to,
             _ => (step.kind, step.to) == (other.kind, other.to),
         };
         let mut here = all
@@ -149,6 +150,10 @@ queue = "1000bdp"
 "#;
 
 fn goal(name: &str, ranks: &[&str], more: &[&str]) -> Paths {
+    goal_on(LEAVES, name, ranks, more)
+}
+
+fn goal_on(text: &str, name: &str, ranks: &[&str], more: &[&str]) -> Paths {
     let folder = Folder::new(&format!("path-{name}"));
     let file = folder.join("job.goal");
     let mut schedule = format!("num_ranks {}\n", ranks.len());
@@ -157,7 +162,7 @@ fn goal(name: &str, ranks: &[&str], more: &[&str]) -> Paths {
     }
     std::fs::write(&file, schedule).unwrap();
     let named = format!("workload.file={}", file.display());
-    Paths::new(LEAVES, &[&["workload.kind=trace", &named], more].concat())
+    Paths::new(text, &[&["workload.kind=trace", &named], more].concat())
 }
 
 /// Time until the last of so many packets arrives at another host of the leaf.
@@ -256,6 +261,39 @@ fn a_late_rank_has_its_lateness_in_the_path() {
         (HostId(1), second.from, first_end)
     );
     assert_eq!(head.kind, StepKind::Computation);
+}
+
+/// All packets of a message are lost, long before the next message of its connection is posted: [`Paths::new`] checks that its parts are
+/// those of a run whose packets are all followed.
+#[test]
+fn packets_that_were_lost_long_before_count() {
+    let text = format!(
+        "{LEAVES}\n[[event]]\nat = \"1us\"\nlink = \"host0-leaf0\"\nstate = \"down\"\n\n\
+         [[event]]\nat = \"15us\"\nlink = \"host0-leaf0\"\nstate = \"up\"\n"
+    );
+    let ranks = [
+        "l1: send 81720b to 1 tag 1\nl2: calc 20000\nl3: send 4086b to 1 tag 2\nl3 requires l2",
+        "l1: recv 81720b from 0 tag 1\nl2: recv 4086b from 0 tag 2\nl3: calc 1000\nl3 requires l1\nl3 requires l2",
+    ];
+    for transport in ["strack", "rocev2", "irn", "dctcp"] {
+        let more = [&format!("transport.kind={transport}")[..]];
+        let more = match transport {
+            "strack" => &more[..0],
+            _ => &more[..],
+        };
+        let text = match transport {
+            "strack" => text.clone(),
+            _ => text.replace(
+                "controller = \"constant\"\nwindow = \"100bdp\"\nspray = \"single\"\n",
+                "",
+            ),
+        };
+        let paths = goal_on(&text, &format!("outage-{transport}"), &ranks, more);
+        let (path, delays) = &paths.0[0];
+        let recovery = delays.iter().flat_map(|message| &message.parts);
+        let recovery = recovery.filter(|delay| delay.part == Part::Recovery);
+        assert!(recovery.count() > 0, "{transport} {path:?} {delays:?}");
+    }
 }
 
 /// Time of the steps of a kind, in all paths.
