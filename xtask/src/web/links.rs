@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 /// A link of a page: the file that it leads to, relative to the site, and the element. Without a file it leads out of the site.
-#[derive(Debug, PartialEq)]
 struct Link<'a> {
     text: &'a str,
     file: Option<PathBuf>,

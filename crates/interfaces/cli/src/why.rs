@@ -139,14 +139,9 @@ fn explain_run(
             let Some((_, recorder)) = follow(question, &assembly, &plan) else {
                 return Ok(None);
             };
-            // For messages with too many packets, at least the durations are known.
-            let delays = assembly
-                .message_delays(&path.0, recorder)
-                .unwrap_or_default();
+            let parts = assembly.message_delays(&path.0, recorder);
             let finished = &watch.finished;
-            Some(iteration::slow_iteration(
-                &assembly, finished, path, &delays,
-            ))
+            Some(iteration::slow_iteration(&assembly, finished, path, parts))
         }
     };
     let why = results.why(&assembly, &watch, &delays, iteration);

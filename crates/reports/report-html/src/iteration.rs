@@ -69,7 +69,7 @@ fn caption(iteration: &SlowIteration, span_ps: u64) -> String {
     let drawn = ranks.rows.len();
     let mut caption = format!(
         "The iteration by host and time, {} from left to right: thick bars are the critical path, thin bars all computations, sent \
-         messages and waits for slots and turns of a host; a thin message ends where it arrives",
+         messages and waits for slots and turns of a host; the thin bar of a message ends where it arrives",
         format::time(span_ps as f64 / 1e6)
     );
     if ranks.hosts > drawn {
@@ -248,16 +248,10 @@ mod tests {
     fn step(what: StepName, host: u32, (from_ps, ps, ideal_ps): (u64, u64, u64)) -> PathStepRow {
         let is_message = what == StepName::Message;
         PathStepRow {
-            what,
-            host,
             to: is_message.then_some(host + 1),
-            flow: is_message.then_some(3),
             bytes: is_message.then_some(2_000_000),
-            acknowledged: None,
-            from_ps,
-            ps,
             ideal_ps,
-            parts: Vec::new(),
+            ..PathStepRow::new(what, host, from_ps, ps)
         }
     }
 

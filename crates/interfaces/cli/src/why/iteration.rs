@@ -3,7 +3,7 @@
 use super::request::WhyRequest;
 use crate::failure::Failure;
 use clearway_lab::units::{HostId, Span};
-use clearway_lab::why::{CriticalPath, MessageDelays, PathStep, StepKind};
+use clearway_lab::why::{CriticalPath, MessageDelays, PathStep, StepKind, TooManyPackets};
 use clearway_lab::{Assembly, Finished, JobResult};
 use clearway_report::why::{PathStepRow, RankTimeline, SlowIteration, StepName};
 
@@ -104,16 +104,16 @@ pub(super) fn path(
     Ok(path.map(|path| (path, choice.words)))
 }
 
-/// The iteration as rows.
+/// The iteration as rows. For messages with too many packets, at least the durations are known.
 pub(super) fn slow_iteration(
     assembly: &Assembly,
     finished: &Finished,
     (path, words): &(CriticalPath, String),
-    delays: &[MessageDelays],
+    delays: Result<Vec<MessageDelays>, TooManyPackets>,
 ) -> SlowIteration {
     let job = &finished.jobs[path.job];
     let mut steps: Vec<PathStepRow> = path.steps.iter().map(|step| row(assembly, step)).collect();
-    for message in delays {
+    for message in delays.iter().flatten() {
         let parts = message.parts.iter().map(|delay| {
             let link = delay.link.map(|link| assembly.topology.link_name(link));
             (delay.part, link, delay.span.as_ps())
@@ -121,6 +121,10 @@ pub(super) fn slow_iteration(
         steps[message.step].parts = parts.collect();
     }
     let mut iteration = SlowIteration::new(&job.label, path.iteration, words, steps);
+    if delays.is_err() {
+        let cause = " The messages of the path have too many packets to follow, so the parts of their time are unknown.";
+        iteration.sentence.push_str(cause);
+    }
     let all = assembly.rank_steps(finished, path.job, path.iteration);
     let all = all.iter().map(|step| row(assembly, step));
     let costly = iteration.hosts.iter().map(|row| row.host);
@@ -130,19 +134,9 @@ pub(super) fn slow_iteration(
 }
 
 fn row(assembly: &Assembly, step: &PathStep) -> PathStepRow {
-    let (span, HostId(host)) = (step.span(), step.host);
-    let mut row = PathStepRow {
-        what: StepName::Computation,
-        host,
-        to: None,
-        flow: None,
-        bytes: None,
-        acknowledged: None,
-        from_ps: step.from.as_ps(),
-        ps: span.as_ps(),
-        ideal_ps: span.as_ps(),
-        parts: Vec::new(),
-    };
+    let HostId(host) = step.host;
+    let (from, span) = (step.from.as_ps(), step.span().as_ps());
+    let mut row = PathStepRow::new(StepName::Computation, host, from, span);
     match step.kind {
         StepKind::Message {
             flow,

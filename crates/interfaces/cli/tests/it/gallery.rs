@@ -26,7 +26,7 @@ struct Picture {
     element: &'static str,
 }
 
-/// Every picture, as the comment after it describes it.
+/// Every picture of a page that the commands write, as the comment after it describes it. Others come from another test.
 fn pictures() -> Vec<Picture> {
     let mut pictures = Vec::new();
     let mut lines = CHAPTER.lines();

@@ -100,14 +100,6 @@ impl CriticalPath {
             Some((flow, (from, step.to)))
         })
     }
-
-    /// Distinct connections of the path's messages.
-    pub fn flows(&self) -> Vec<FlowId> {
-        let mut flows: Vec<FlowId> = self.messages().map(|(flow, _)| flow).collect();
-        flows.sort_unstable();
-        flows.dedup();
-        flows
-    }
 }
 
 /// Breakdown of the time of a message.

@@ -47,7 +47,7 @@ impl Paths {
                     longest_age,
                 ));
                 // Packets that the plan leaves out change nothing.
-                assert_eq!(delays, delays_by(FollowPlan::new(&assembly, &path.flows())));
+                assert_eq!(delays, delays_by(FollowPlan::new(&assembly, &flows(&path))));
                 let times = &result.times[iteration as usize];
                 assert_eq!((path.from, Some(path.to)), (times.begun, times.over));
                 check(&path, &delays);
@@ -65,6 +65,11 @@ impl Paths {
     fn steps(&self, place: usize) -> &[PathStep] {
         &self.0[place].0.steps
     }
+}
+
+/// The connection of each message.
+fn flows(path: &CriticalPath) -> Vec<FlowId> {
+    path.messages().map(|(flow, _)| flow).collect()
 }
 
 /// Steps follow one another from the beginning to the end, and the parts of each message add up.
@@ -220,7 +225,7 @@ fn a_sender_that_waits_for_acknowledgements_has_them_in_its_path() {
     // Rank 1 is through with the first iteration long before, when the second begins.
     assert_eq!(shape(&paths.steps(1)[3..]), iteration);
     assert_eq!(paths.0[1].0.from, paths.0[0].0.from + arrival(10));
-    assert_eq!(paths.0[0].0.flows(), [FlowId(0), FlowId(1)]);
+    assert_eq!(flows(&paths.0[0].0), [FlowId(0), FlowId(1)]);
 }
 
 #[test]
@@ -267,8 +272,11 @@ fn a_late_rank_has_its_lateness_in_the_path() {
 /// those of a run whose packets are all followed.
 #[test]
 fn packets_that_were_lost_long_before_count() {
+    // With the controllers of the transports.
+    let constant = "controller = \"constant\"\nwindow = \"100bdp\"\nspray = \"single\"\n";
+    let leaves = LEAVES.replace(constant, "");
     let text = format!(
-        "{LEAVES}\n[[event]]\nat = \"1us\"\nlink = \"host0-leaf0\"\nstate = \"down\"\n\n\
+        "{leaves}\n[[event]]\nat = \"1us\"\nlink = \"host0-leaf0\"\nstate = \"down\"\n\n\
          [[event]]\nat = \"15us\"\nlink = \"host0-leaf0\"\nstate = \"up\"\n"
     );
     let ranks = [
@@ -276,19 +284,8 @@ fn packets_that_were_lost_long_before_count() {
         "l1: recv 81720b from 0 tag 1\nl2: recv 4086b from 0 tag 2\nl3: calc 1000\nl3 requires l1\nl3 requires l2",
     ];
     for transport in ["strack", "rocev2", "irn", "dctcp"] {
-        let more = [&format!("transport.kind={transport}")[..]];
-        let more = match transport {
-            "strack" => &more[..0],
-            _ => &more[..],
-        };
-        let text = match transport {
-            "strack" => text.clone(),
-            _ => text.replace(
-                "controller = \"constant\"\nwindow = \"100bdp\"\nspray = \"single\"\n",
-                "",
-            ),
-        };
-        let paths = goal_on(&text, &format!("outage-{transport}"), &ranks, more);
+        let kind = format!("transport.kind={transport}");
+        let paths = goal_on(&text, &format!("outage-{transport}"), &ranks, &[&kind]);
         let (path, delays) = &paths.0[0];
         let recovery = delays.iter().flat_map(|message| &message.parts);
         let recovery = recovery.filter(|delay| delay.part == Part::Recovery);

@@ -46,3 +46,21 @@ pub struct PathStepRow {
     #[serde(skip)]
     pub parts: Vec<(DelayPart, Option<String>, u64)>,
 }
+
+impl PathStepRow {
+    /// A step of a host that begins at `from_ps` and takes `ps`; a message still needs its other fields.
+    pub fn new(what: StepName, host: u32, from_ps: u64, ps: u64) -> Self {
+        Self {
+            what,
+            host,
+            to: None,
+            flow: None,
+            bytes: None,
+            acknowledged: None,
+            from_ps,
+            ps,
+            ideal_ps: ps,
+            parts: Vec::new(),
+        }
+    }
+}

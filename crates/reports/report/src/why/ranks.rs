@@ -29,8 +29,7 @@ pub struct RankTimeline {
 }
 
 impl RankTimeline {
-    /// A timeline of at most 32 hosts that have 40 000 steps together. Those of `path` come first, in
-    /// their order.
+    /// A timeline of at most 32 hosts that have 40 000 steps together. If there are more, those of `path` are kept first, in its order.
     pub fn new(
         path: impl Iterator<Item = u32>,
         hosts: impl Iterator<Item = u32>,
@@ -78,18 +77,7 @@ mod tests {
     use crate::why::path_step::StepName;
 
     fn step(host: u32) -> PathStepRow {
-        PathStepRow {
-            what: StepName::Computation,
-            host,
-            to: None,
-            flow: None,
-            bytes: None,
-            acknowledged: None,
-            from_ps: 0,
-            ps: 1000,
-            ideal_ps: 1000,
-            parts: Vec::new(),
-        }
+        PathStepRow::new(StepName::Computation, host, 0, 1000)
     }
 
     fn hosts(timeline: &RankTimeline) -> Vec<u32> {
