@@ -195,7 +195,10 @@ struct Recent {
 pub struct FollowRecorder {
     pub(super) plan: Arc<FollowPlan>,
     pub(super) hops: Vec<Hop>,
+    /// Data packets that are followed, each after the one that its queue pair sent before it.
     pub(super) sent: FxHashMap<QueuePair, Vec<Sent>>,
+    /// The last data packet, if it is not followed.
+    previous: FxHashMap<QueuePair, Sent>,
     pub(super) transmissions: FxHashMap<LinkId, Vec<Transmission>>,
     /// Limits of each queue pair, each with the time from which it held.
     pub(super) limits: FxHashMap<QueuePair, Vec<(Time, SendLimit)>>,
@@ -218,6 +221,7 @@ impl FollowRecorder {
             plan: Arc::clone(plan),
             hops: Vec::new(),
             sent: FxHashMap::default(),
+            previous: FxHashMap::default(),
             transmissions: FxHashMap::default(),
             limits: FxHashMap::default(),
             losses: FxHashMap::default(),
@@ -255,24 +259,35 @@ impl FollowRecorder {
         packet: &Packet,
         is_followed: bool,
     ) {
+        let flow = packet.flow;
         let source = self.plan.by_source.get(&host);
         let is_near = source.is_some_and(|source| source.windows.contains(end));
-        if !(is_near || is_followed) || !self.plan.takes_one() {
+        if is_near || is_followed {
+            if !self.plan.takes_one() {
+                return;
+            }
+            let transmissions = self.transmissions.entry(link).or_default();
+            transmissions.push(Transmission { start, end, flow });
+        }
+        let Header::Data { psn, flags, .. } = packet.header else {
+            return;
+        };
+        if !self.plan.follows(flow) {
             return;
         }
-        let flow = packet.flow;
-        let transmissions = self.transmissions.entry(link).or_default();
-        transmissions.push(Transmission { start, end, flow });
-        if let Header::Data { psn, flags, .. } = packet.header
-            && is_followed
-        {
-            let queue_pair = (flow, packet.queue_pair);
-            self.sent.entry(queue_pair).or_default().push(Sent {
-                start,
-                end,
-                psn,
-                again: flags.contains(DataFlags::RETRANSMISSION),
-            });
+        let queue_pair = (flow, packet.queue_pair);
+        let sent = Sent {
+            start,
+            end,
+            psn,
+            again: flags.contains(DataFlags::RETRANSMISSION),
+        };
+        if is_followed {
+            let own = self.sent.entry(queue_pair).or_default();
+            own.extend(self.previous.remove(&queue_pair));
+            own.push(sent);
+        } else {
+            self.previous.insert(queue_pair, sent);
         }
     }
 

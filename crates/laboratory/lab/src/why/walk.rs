@@ -304,27 +304,26 @@ impl<'a> Walk<'a> {
         At::Send(queue_pair, place - 1)
     }
 
-    /// True if a retransmitted packet waited for the detection of its loss, and not only for its turn. Of packets before the time of the
-    /// walk nothing is known.
+    /// True if a retransmitted packet waited for the detection of its loss, and not only for its turn.
     fn follows_loss(
         &self,
         before: Option<Sent>,
         sent: &Sent,
         limits: &[(Time, SendLimit)],
     ) -> bool {
-        let started = self.subject.started;
-        let before = before.filter(|before| before.end > started);
+        let Some(before) = before else {
+            return false;
+        };
         if self.subject.goes_back {
-            return before.is_none_or(|before| before.psn.wrapping_add(1) != sent.psn);
+            return before.psn.wrapping_add(1) != sent.psn;
         }
-        let (begun, over) = before.map_or((started, started), |before| (before.start, before.end));
         let ready = limits.last().map(|&(since, _)| since);
         let losses = self.trace.losses.get(&self.subject.flow);
         let detected = losses.is_some_and(|losses| {
-            let first = losses.partition_point(|&time| time <= begun);
+            let first = losses.partition_point(|&time| time <= before.start);
             losses.get(first).is_some_and(|&time| time <= sent.start)
         });
-        detected && ready.is_some_and(|ready| ready > over)
+        detected && ready.is_some_and(|ready| ready > before.end)
     }
 
     /// Assigns time at the NIC while the flow may send: the wire carries packets of this or other flows, or is paused.
