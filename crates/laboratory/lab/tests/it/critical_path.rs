@@ -364,3 +364,30 @@ fn every_path_adds_up() {
         }
     }
 }
+
+/// Packets are lost at all times: before, during and after the messages of the paths.
+#[test]
+fn losses_are_in_the_parts() {
+    for transport in ["dctcp", "rocev2", "strack"] {
+        let overrides = [
+            "topology.hosts=32",
+            "topology.hosts-per-leaf=8",
+            "topology.oversubscription=4",
+            "topology.bit-error-rate=1e-7",
+            "workload.kind=ring-all-reduce",
+            "workload.ranks=32",
+            "workload.size=2MB",
+            "workload.iterations=3",
+            "workload.compute=5us",
+            &format!("transport.kind={transport}"),
+        ];
+        let paths = Paths::new("", &overrides);
+        assert_eq!(paths.0.len(), 3, "{transport}");
+        let parts = paths.0.iter().flat_map(|(_, delays)| delays);
+        let mut parts = parts.flat_map(|message| &message.parts);
+        assert!(
+            parts.any(|delay| delay.part == Part::Recovery),
+            "{transport}"
+        );
+    }
+}
