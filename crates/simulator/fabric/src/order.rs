@@ -7,6 +7,9 @@
 //! Ports of a lossy switch do not affect each other, so arrivals are lined up separately for each egress port: a few dozen in a round. A
 //! switch with a shared buffer sorts all of its arrivals at once where pauses may change. A key is one integer with the time in front; ties
 //! are put in order afterwards.
+//!
+//! Processors cannot predict how two arrivals of different links compare. A few keys in no order are therefore sorted by their ranks,
+//! without a branch that depends on a key: more instructions than insertion, but less time.
 
 use crate::topology::LinkId;
 use clearway_engine::Round;
@@ -14,7 +17,7 @@ use clearway_units::{Time, mix64};
 
 /// An arrival's position in the order and where to find it: time since the start of the round, ingress port, place among the
 /// unread messages of the port's inlet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ArrivalKey(u64);
 
 impl ArrivalKey {
@@ -75,9 +78,14 @@ pub(crate) struct Sorter {
     /// By slice of the round: the number of keys in it, then the place of the next one.
     slices: Vec<u32>,
     sorted: Vec<ArrivalKey>,
+    ranked: [ArrivalKey; MOST_RANKED],
 }
 
-/// Up to so many keys, as one egress port has, the standard library is as fast.
+/// Up to so many keys are sorted by their ranks.
+const MOST_RANKED: usize = 32;
+/// Ranks are computed from times of less than so many picoseconds, beside which there is room for the number of a key.
+const LONGEST_RANKED_PS: u64 = 1 << (i32::BITS - 1 - MOST_RANKED.ilog2());
+/// Up to so many keys, as one egress port has, the standard library is fast.
 const FEW: usize = 64;
 /// A round has at most so many slices.
 const MOST_SLICES: usize = 1024;
@@ -99,7 +107,13 @@ impl Sorter {
         if arrival_keys.len() < 2 {
             return;
         }
-        if arrival_keys.len() <= FEW {
+        let length = (round.end() - round.start()).as_ps();
+        if arrival_keys.len() <= MOST_RANKED
+            && length <= LONGEST_RANKED_PS
+            && descents(arrival_keys) > arrival_keys.len() / 4
+        {
+            sort_by_rank(arrival_keys, &mut self.ranked);
+        } else if arrival_keys.len() <= FEW {
             arrival_keys.sort_unstable();
         } else {
             self.sort_many(arrival_keys, round);
@@ -144,6 +158,38 @@ impl Sorter {
             arrival_keys.sort_unstable();
         }
     }
+}
+
+/// Number of keys that are less than the key in front of them.
+#[inline]
+fn descents(arrival_keys: &[ArrivalKey]) -> usize {
+    let pairs = arrival_keys.windows(2);
+    pairs.map(|pair| usize::from(pair[1] < pair[0])).sum()
+}
+
+/// Sorts a few keys: the place of a key is the number of keys before it. Keys of one instant stay in their order.
+#[inline(never)]
+fn sort_by_rank(arrival_keys: &mut [ArrivalKey], sorted: &mut [ArrivalKey; MOST_RANKED]) {
+    const LANES: usize = 8;
+    let count = arrival_keys.len();
+    let mut ranks_by = [i32::MAX; MOST_RANKED];
+    for (number, (rank_by, key)) in ranks_by.iter_mut().zip(&*arrival_keys).enumerate() {
+        *rank_by = (key.time_bits() * MOST_RANKED as u32) as i32 | number as i32;
+    }
+    let (groups, _) = ranks_by.as_chunks::<LANES>();
+    let groups = &groups[..count.div_ceil(LANES).min(groups.len())];
+    for (key, &rank_by) in arrival_keys.iter().zip(&ranks_by) {
+        // A sum for each lane, so that the compiler compares several at once.
+        let mut before = [0; LANES];
+        for group in groups {
+            for (before, &other) in before.iter_mut().zip(group) {
+                *before += u32::from(other < rank_by);
+            }
+        }
+        let place: u32 = before.iter().sum();
+        sorted[place as usize % MOST_RANKED] = *key;
+    }
+    arrival_keys.copy_from_slice(&sorted[..count]);
 }
 
 /// Puts arrivals of the same instants, which are next to each other, in order.
@@ -208,10 +254,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sorts_by_time_then_rank(times in prop::collection::vec(0u64..1_000_000, 0..400), narrow in 1u64..1_000_000) {
-            let round = Round::new(0, Time::from_us(3), Time::from_us(4));
-            let start = round.start();
-            let at = |i: usize| start + Span::from_ps(times[i] % narrow);
+        fn sorts_by_time_then_rank(
+            times in prop_oneof![
+                prop::collection::vec(any::<u64>(), 0..40),
+                prop::collection::vec(any::<u64>(), 0..400),
+            ],
+            narrow in 1..LONGEST_RANKED_PS,
+            length in 20u32..=31,
+        ) {
+            let start = Time::from_us(3);
+            let round = Round::new(0, start, start + Span::from_ps(1 << length));
+            let at = |i: usize| start + Span::from_ps(times[i] % narrow.min(1 << length));
             let mut arrival_keys: Vec<ArrivalKey> = (0..times.len()).map(|i| ArrivalKey::new(start, at(i), i, 0)).collect();
             let links: Vec<LinkId> = (0..times.len() as u32).map(|port| LinkId(port * 3)).collect();
             Sorter::default().sort(&mut arrival_keys, 7, &round, &links);

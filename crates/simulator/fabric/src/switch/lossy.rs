@@ -299,11 +299,13 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         let (port, node) = (&mut self.ports[port], ingress.node);
         let mut left = arrival_keys.iter();
         while let Some(arrival_key) = left.next() {
+            // The key has the time, so that what follows does not wait for the packet, which may be in no cache.
+            let now = arrival_key.time(round.start());
             let arrival = ingress.arrival_mut(arrival_key.port(), arrival_key.place());
             if let Frame::Packet(packet) = &mut arrival.frame {
-                sinks.observer.on_arrival(arrival.time, node, packet);
+                sinks.observer.on_arrival(now, node, packet);
                 let next = || ArrivalKey::next(left.as_slice(), round);
-                port.pass_or_enqueue(arrival.time, next, packet, sinks);
+                port.pass_or_enqueue(now, next, packet, sinks);
             }
         }
         arrival_keys.clear();

@@ -110,9 +110,10 @@ impl<T: Telemetry> SharedSwitch<T> {
             sorter.sort(arrival_keys, ingress.tie_seed, round, &ingress.links);
             let mut left = arrival_keys.iter();
             while let Some(arrival_key) = left.next() {
+                // The key has the time, so that what follows does not wait for the packet, which may be in no cache.
+                let now = arrival_key.time(round.start());
                 let arrival = ingress.arrival_mut(arrival_key.port(), arrival_key.place());
                 if let Frame::Packet(packet) = &mut arrival.frame {
-                    let now = arrival.time;
                     sinks.observer.on_arrival(now, node, packet);
                     port.bring_up_to_date(now, frame, buffer, sinks);
                     let packet = (packet, arrival_key.port() as u16);
