@@ -2,7 +2,8 @@
 
 use super::Scratch;
 use super::adaptive_routing::AdaptiveRouting;
-use super::ingress::{BitSet, Ingress};
+use super::bit_set::BitSet;
+use super::ingress::Ingress;
 use super::lossy_port::LossyPort;
 use crate::link::{Arrival, Frame, Sinks};
 use crate::meter::LinkView;

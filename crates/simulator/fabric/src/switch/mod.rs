@@ -6,6 +6,7 @@
 //!   control); a round in which pauses may change is handled in the order of time, any other port by port.
 
 mod adaptive_routing;
+mod bit_set;
 mod class_marks;
 mod detours;
 mod fifo;

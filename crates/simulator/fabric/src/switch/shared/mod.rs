@@ -25,7 +25,8 @@ mod transmission_ends;
 
 use super::Scratch;
 use super::adaptive_routing::AdaptiveRouting;
-use super::ingress::{BitSet, Ingress};
+use super::bit_set::BitSet;
+use super::ingress::Ingress;
 use super::parameters::BufferRules;
 use crate::link::{Arrival, Frame, Sinks};
 use crate::meter::LinkView;
