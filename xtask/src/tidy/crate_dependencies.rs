@@ -27,14 +27,15 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Dependencies: a crate and the crates that it may use.
-const ARROWS: [(&str, &[&str]); 32] = [
+const ARROWS: [(&str, &[&str]); 33] = [
     ("web", &["lab", "report", "report-html", "runs", "units"]),
     // Separate from all others: only the program needs it.
     ("allocator", &[]),
+    ("prefetch", &[]),
     ("units", &[]),
     ("input", &["units"]),
-    ("engine", &["units"]),
-    ("transport", &["units"]),
+    ("engine", &["prefetch", "units"]),
+    ("transport", &["prefetch", "units"]),
     ("workload", &["units"]),
     ("udp", &["transport", "units"]),
     ("collective", &["udp", "units", "workload"]),
@@ -61,7 +62,7 @@ const ARROWS: [(&str, &[&str]); 32] = [
     ("report-html", &["report", "results", "statistics", "units"]),
     ("planner", &["units"]),
     ("runs", &["lab", "report", "report-html", "units"]),
-    ("fabric", &["engine", "transport", "units"]),
+    ("fabric", &["engine", "prefetch", "transport", "units"]),
     ("softswitch", &["fabric", "transport", "units"]),
     (
         "lab",
@@ -162,8 +163,8 @@ const ARROWS: [(&str, &[&str]); 32] = [
 ];
 
 /// The crates with different lints: the lints of the workspace, except that unsafe code is allowed in the one file given. C programs and
-/// Arrow tables of other libraries come as pointers, and an allocator is an unsafe trait.
-const UNSAFE: [(&str, &str); 4] = [
+/// Arrow tables of other libraries come as pointers, an allocator is an unsafe trait, and a prefetch an unsafe instruction.
+const UNSAFE: [(&str, &str); 5] = [
     (
         "crates/interfaces/web/Cargo.toml",
         "crates/interfaces/web/src/exports.rs",
@@ -179,6 +180,10 @@ const UNSAFE: [(&str, &str); 4] = [
     (
         "crates/foundation/allocator/Cargo.toml",
         "crates/foundation/allocator/src/lib.rs",
+    ),
+    (
+        "crates/foundation/prefetch/Cargo.toml",
+        "crates/foundation/prefetch/src/lib.rs",
     ),
 ];
 

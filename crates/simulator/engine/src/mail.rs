@@ -1,6 +1,7 @@
 //! Mailboxes between domains: one writer, one reader, two halves.
 
 use crate::Round;
+use clearway_prefetch::prefetch;
 use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -142,6 +143,13 @@ impl<M> Outlet<M> {
         }
     }
 
+    /// Loads what [`send`](Self::send) will touch into the caches.
+    #[inline]
+    pub fn prefetch_mailbox(&self) {
+        prefetch(&*self.mailbox);
+        prefetch(&*self.reader);
+    }
+
     /// The messages posted and not yet sent.
     #[inline]
     pub fn posted(&self) -> &[M] {
@@ -178,6 +186,12 @@ pub struct Inlet<M> {
 }
 
 impl<M> Inlet<M> {
+    /// Loads what [`collect`](Self::collect) will touch into the caches.
+    #[inline]
+    pub fn prefetch_mailbox(&self) {
+        prefetch(&*self.mailbox);
+    }
+
     /// Takes over the messages sent in the round before. To be called in each round in which the engine names this inlet.
     pub fn collect(&mut self, round: &Round, buffers: &mut BufferPool<M>) {
         let mut waiting = self.mailbox.halves[round.reading_half()]

@@ -9,11 +9,18 @@ use crate::observer::Observation;
 use crate::path_table::PathTable;
 use crate::switch::{Scratch, Switch};
 use clearway_engine::{BufferPool, Domain, DomainHorizon, Round};
+use clearway_prefetch::prefetch;
 use clearway_transport::OpenFlow;
 use clearway_transport::congestion::telemetry::Telemetry;
 use clearway_units::{HostId, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The mailbox of an inlet is loaded into the caches so many inlets before.
+const INLETS_AHEAD: usize = 4;
+/// So many links that carry something in a round, and the ports and hosts at their ends, are more than the caches nearest to a processor
+/// hold. With fewer, loading them costs more than it saves. Builds with assertions always load them, so that tests do.
+const MANY_INLETS: usize = if cfg!(debug_assertions) { 0 } else { 1500 };
 
 pub(crate) struct FabricDomain<O, T> {
     /// Flow table, for programs that post on flows and reactions that start them.
@@ -28,6 +35,8 @@ pub(crate) struct FabricDomain<O, T> {
     pub(crate) switch: Switch<T>,
     pub(crate) counters: LinkCounters,
     pub(crate) observer: O,
+    /// Domains of the run.
+    pub(crate) domains: usize,
     /// Packet-hops of the whole run, for progress displays.
     pub(crate) hops: Arc<AtomicU64>,
 }
@@ -49,15 +58,28 @@ impl<T> Default for Workbench<T> {
 }
 
 impl<O: Observation, T: Telemetry> FabricDomain<O, T> {
-    fn collect(&mut self, round: &Round, incoming: &[u32], buffers: &mut BufferPool<Arrival<T>>) {
+    fn collect(
+        &mut self,
+        round: &Round,
+        incoming: &[u32],
+        buffers: &mut BufferPool<Arrival<T>>,
+        prefetches: bool,
+    ) {
         let hosts = self.hosts.len();
-        for &inlet in incoming {
+        for (place, &inlet) in incoming.iter().enumerate() {
+            if prefetches && let Some(&later) = incoming.get(place + INLETS_AHEAD) {
+                match (later as usize).checked_sub(hosts) {
+                    None => self.hosts[later as usize].prefetch_mailbox(),
+                    Some(port) => self.switch.prefetch_mailbox(port),
+                }
+            }
             let inlet = inlet as usize;
             if inlet < hosts {
                 let arrival = self.hosts[inlet].collect(round, buffers);
                 self.host_next[inlet] = self.host_next[inlet].min(arrival);
             } else {
-                self.switch.collect(inlet - hosts, round, buffers);
+                self.switch
+                    .collect(inlet - hosts, round, buffers, prefetches);
             }
         }
     }
@@ -110,6 +132,18 @@ impl<O: Observation, T: Telemetry> FabricDomain<O, T> {
     }
 }
 
+/// Loads parts of the hosts that come next into the caches: first the host, then what it points to.
+#[inline]
+fn prefetch_hosts<T: Telemetry>(next: &[Time], hosts: &[Host<T>], round: &Round) {
+    let is_due = |place: usize| next.get(place).is_some_and(|next| *next < round.end());
+    if is_due(0) {
+        hosts[0].prefetch_contents();
+    }
+    if is_due(1) {
+        prefetch(&hosts[1]);
+    }
+}
+
 impl<O: Observation, T: Telemetry> Domain for FabricDomain<O, T> {
     type Report = Report;
     type Command = Command;
@@ -122,7 +156,10 @@ impl<O: Observation, T: Telemetry> Domain for FabricDomain<O, T> {
         reports: &mut Vec<Report>,
         bench: &mut Workbench<T>,
     ) -> DomainHorizon {
-        self.collect(round, incoming, &mut bench.buffers);
+        // Other domains have about as much to do.
+        let prefetches = incoming.len() * self.domains >= MANY_INLETS;
+        bench.scratch.prefetches = prefetches;
+        self.collect(round, incoming, &mut bench.buffers, prefetches);
         let hops = self.counters.hops;
         let mut outlook = DomainHorizon {
             next: Time::NEVER,
@@ -140,13 +177,18 @@ impl<O: Observation, T: Telemetry> Domain for FabricDomain<O, T> {
             sinks,
             reports,
         };
-        for (next, host) in self.host_next.iter_mut().zip(&mut self.hosts) {
+        let (mut nexts, mut hosts) = (&mut self.host_next[..], &mut self.hosts[..]);
+        while let ([next, later @ ..], [host, later_hosts @ ..]) = (nexts, hosts) {
+            if prefetches {
+                prefetch_hosts(later, later_hosts, round);
+            }
             if *next < round.end() {
                 let ahead = host.run(round, &mut context);
                 *next = ahead.next;
                 outlook.sent = outlook.sent.min(ahead.sent);
             }
             outlook.next = outlook.next.min(*next);
+            (nexts, hosts) = (later, later_hosts);
         }
         if self.switch.next() < round.end() {
             let ahead = self

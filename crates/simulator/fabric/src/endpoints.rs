@@ -49,6 +49,12 @@ impl<T: Telemetry> Endpoints<T> {
         }
     }
 
+    /// Loads what the next packets will touch into the caches, where there is one transport.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.first.prefetch();
+    }
+
     pub(crate) fn host(&self) -> HostId {
         self.first.host()
     }

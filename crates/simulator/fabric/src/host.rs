@@ -4,6 +4,7 @@
 //! transmission. Control packets go first and flows take turns. The endpoint decides both, or [`Endpoints`] where a run has several
 //! transports.
 
+mod prefetching;
 mod skip;
 
 use crate::command::{Report, StartFlow};

@@ -291,6 +291,12 @@ impl<T: Telemetry> Link<T> {
         self.carry(end, end, packet, sinks);
     }
 
+    /// Loads what [`flush`](Self::flush) will touch into the caches.
+    #[inline]
+    pub(crate) fn prefetch_mailbox(&self) {
+        self.outlet.prefetch_mailbox();
+    }
+
     /// Gives the link an agent.
     pub(crate) fn with_agent(self, agent: Option<Agent>) -> Self {
         Self {

@@ -193,20 +193,20 @@ impl<O: Observation, T: Telemetry> Fabric<O, T> {
         let node_ports = topology.ports();
         let (domain_of_host, hosts_of_switch) = build::partition(topology, &node_ports);
         let (ends, mailrooms) = build::connect::<T>(topology, &node_ports, &hosts_of_switch);
-        let attachments = Arc::clone(&setup.routes.attachments);
         let hops = Arc::new(AtomicU64::new(0));
         let classes = build::DataClasses::new(setup);
         let transports = setup.transports();
         let path_table = Arc::new(setup.path_table());
-        let has_events = !setup.link_events.is_empty();
-        let reroutes = has_events.then(|| Reroutes::new(topology, &setup.link_events));
-        let parts = hosts_of_switch.into_iter().zip(ends).zip(observers).map(
-            |((members, ends), observer)| {
-                let members = members.into_iter().map(|host| (host, reactions(host)));
-                (members.collect(), ends, observer)
-            },
-        );
+        let events = &setup.link_events;
+        let reroutes = (!events.is_empty()).then(|| Reroutes::new(topology, events));
+        let mut with_reactions = |members: Vec<HostId>| {
+            let members = members.into_iter();
+            members.map(|host| (host, reactions(host))).collect()
+        };
+        let parts = hosts_of_switch.into_iter().zip(ends).zip(observers);
+        let parts = parts.map(|((members, ends), own)| (with_reactions(members), ends, own));
         let parts: Vec<(Vec<Member>, build::Ends<T>, O)> = parts.collect();
+        let domain_count = parts.len();
         let mut domains =
             in_threads::map(parts, threads, |index, (members, mut ends, observer)| {
                 let traces = observer.interests().transport;
@@ -215,15 +215,14 @@ impl<O: Observation, T: Telemetry> Fabric<O, T> {
                     build::build_host(setup, &mut ends, host, up, reactions, traces)
                 };
                 let hosts: Vec<Host<T>> = members.into_iter().map(host).collect();
-                let node = topology.switch_node(index);
-                let links = &node_ports[node.0 as usize];
+                let links = &node_ports[topology.switch_node(index).0 as usize];
                 let switch = build::build_switch(
                     setup,
                     &mut ends,
                     index,
                     links,
                     &classes,
-                    Arc::clone(&attachments),
+                    Arc::clone(&setup.routes.attachments),
                     reroutes.clone(),
                 );
                 FabricDomain {
@@ -235,6 +234,7 @@ impl<O: Observation, T: Telemetry> Fabric<O, T> {
                     switch,
                     counters: LinkCounters::default(),
                     observer,
+                    domains: domain_count,
                     hops: Arc::clone(&hops),
                 }
             });

@@ -4,6 +4,9 @@
 //! never empty, so that a packet is copied from where it is to where it waits. With the same in mailboxes and at NICs that made 490 of 499
 //! instructions of a packet-hop.
 
+use super::prefetching::MOST_BYTES;
+use clearway_prefetch::prefetch_first;
+
 /// First in, first out.
 #[derive(Debug)]
 pub(super) struct Fifo<P> {
@@ -96,6 +99,18 @@ impl<P> Fifo<P> {
         self.slots.get_mut(place)
     }
 
+    /// Loads the oldest elements into the caches.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        let end = self.first + self.count;
+        let (before_end, wrapped) = (
+            end.min(self.slots.len()),
+            end.saturating_sub(self.slots.len()),
+        );
+        prefetch_first(&self.slots[self.first..before_end], MOST_BYTES);
+        prefetch_first(&self.slots[..wrapped], MOST_BYTES);
+    }
+
     /// Takes the oldest element out, if there is one.
     #[inline]
     pub(super) fn pop_front(&mut self) {
@@ -140,6 +155,7 @@ mod tests {
                 if let (Some(own), Some(other)) = (fifo.back_mut(), known.back_mut()) {
                     (*own, *other) = (own.wrapping_add(1), other.wrapping_add(1));
                 }
+                fifo.prefetch();
                 prop_assert_eq!(fifo.len(), known.len());
                 prop_assert_eq!(fifo.is_empty(), known.is_empty());
                 prop_assert_eq!(fifo.front(), known.front());

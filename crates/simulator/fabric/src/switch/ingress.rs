@@ -4,10 +4,12 @@ use super::bit_set::BitSet;
 use super::detours::{Detours, via};
 use super::ecmp;
 use super::parameters::PathChoice;
+use super::prefetching::MOST_BYTES;
 use super::reroutes::Reroutes;
 use crate::link::{Arrival, Frame};
 use crate::topology::{AttachmentPoint, LinkId, NextHops, NodeId, SwitchRoutes};
 use clearway_engine::{BufferPool, Inlet, Round};
+use clearway_prefetch::prefetch_first;
 use clearway_transport::Packet;
 use clearway_units::{HostId, Purpose, RandomStream, Time};
 use std::sync::Arc;
@@ -198,15 +200,26 @@ impl<T> Ingress<T> {
         self.reroutes.is_some()
     }
 
-    /// New messages have come in at `port`; returns when the first of the unread ones arrives.
+    /// Loads what [`collect`](Self::collect) will touch into the caches.
+    #[inline]
+    pub(super) fn prefetch_mailbox(&self, port: usize) {
+        self.inlets[port].prefetch_mailbox();
+    }
+
+    /// New messages have come in at `port`; returns when the first of the unread ones arrives. If it `prefetches`, it loads them into the
+    /// caches.
     pub(super) fn collect(
         &mut self,
         port: usize,
         round: &Round,
         buffers: &mut BufferPool<Arrival<T>>,
+        prefetches: bool,
     ) -> Time {
         let inlet = &mut self.inlets[port];
         inlet.collect(round, buffers);
+        if prefetches {
+            prefetch_first(inlet.unread(), MOST_BYTES);
+        }
         self.pending.insert(port);
         let first = inlet.unread().first();
         first.map_or(Time::NEVER, |arrival| arrival.time)

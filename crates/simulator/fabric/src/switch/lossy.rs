@@ -5,6 +5,7 @@ use super::adaptive_routing::AdaptiveRouting;
 use super::bit_set::BitSet;
 use super::ingress::Ingress;
 use super::lossy_port::LossyPort;
+use super::prefetching::prefetch_next;
 use crate::link::{Arrival, Frame, Sinks};
 use crate::meter::LinkView;
 use crate::observer::Observation;
@@ -17,7 +18,7 @@ use clearway_units::Time;
 
 #[derive(Debug)]
 pub(crate) struct LossySwitch<T, const QUEUES: usize> {
-    ingress: Ingress<T>,
+    pub(super) ingress: Ingress<T>,
     ports: Vec<LossyPort<T, QUEUES>>,
     /// The rule by which ports are chosen, if it looks at queues.
     local: Option<Box<AdaptiveRouting>>,
@@ -46,8 +47,10 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         port: usize,
         round: &Round,
         buffers: &mut BufferPool<Arrival<T>>,
+        prefetches: bool,
     ) {
-        self.next = self.next.min(self.ingress.collect(port, round, buffers));
+        let first = self.ingress.collect(port, round, buffers, prefetches);
+        self.next = self.next.min(first);
     }
 
     pub(super) fn next(&self) -> Time {
@@ -80,7 +83,10 @@ impl<T: Telemetry, const QUEUES: usize> LossySwitch<T, QUEUES> {
         self.collect_arrivals(round, scratch, |ingress, packet, _| ingress.route(packet));
         let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
         let mut active = std::mem::take(&mut self.active);
-        active.retain(|port| {
+        active.retain_looking_ahead(|port, next_ports| {
+            if scratch.prefetches {
+                prefetch_next(&self.ports, next_ports, LossyPort::prefetch_queues);
+            }
             self.run_port(port, round, scratch, sinks);
             let port = &mut self.ports[port];
             sent = sent.min(port.flush(round, sinks));

@@ -15,6 +15,7 @@ mod lossy;
 mod lossy_port;
 mod marking;
 mod parameters;
+mod prefetching;
 mod reroutes;
 mod shared;
 mod trimming;
@@ -63,6 +64,8 @@ pub(crate) struct Scratch {
     /// Arrivals of the round: by egress port, or all in the first line.
     lines: Vec<Vec<ArrivalKey>>,
     sorter: Sorter,
+    /// The memory that switches will touch is loaded into the caches before.
+    pub(crate) prefetches: bool,
 }
 
 impl Scratch {
@@ -83,11 +86,22 @@ impl<T: Telemetry> Switch<T> {
         port: usize,
         round: &Round,
         buffers: &mut BufferPool<Arrival<T>>,
+        prefetches: bool,
     ) {
         match self {
-            Self::Lossy(switch) => switch.collect(port, round, buffers),
-            Self::Strict(switch) => switch.collect(port, round, buffers),
-            Self::Shared(switch) => switch.collect(port, round, buffers),
+            Self::Lossy(switch) => switch.collect(port, round, buffers, prefetches),
+            Self::Strict(switch) => switch.collect(port, round, buffers, prefetches),
+            Self::Shared(switch) => switch.collect(port, round, buffers, prefetches),
+        }
+    }
+
+    /// Loads what [`collect`](Self::collect) will touch into the caches.
+    #[inline]
+    pub(crate) fn prefetch_mailbox(&self, port: usize) {
+        match self {
+            Self::Lossy(switch) => switch.ingress.prefetch_mailbox(port),
+            Self::Strict(switch) => switch.ingress.prefetch_mailbox(port),
+            Self::Shared(switch) => switch.ingress.prefetch_mailbox(port),
         }
     }
 

@@ -7,6 +7,7 @@ use crate::endpoint::flow::FinalAck;
 use crate::exact_push;
 use crate::packet::Packet;
 use crate::profile::Profile;
+use clearway_prefetch::prefetch_first;
 use clearway_units::Time;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -46,6 +47,17 @@ impl Directory {
     pub(crate) fn remove(&mut self, key: Key) {
         self.last = None;
         self.slots.remove(&key);
+    }
+}
+
+/// With more flows than this nobody knows which of them is next.
+const FEW: usize = 2;
+
+/// Loads all of `slots`, if they are few.
+#[inline]
+pub(super) fn prefetch_if_few<S>(slots: &[S]) {
+    if slots.len() <= FEW {
+        prefetch_first(slots, usize::MAX);
     }
 }
 
@@ -92,6 +104,12 @@ impl Receivers {
             lingering: VecDeque::new(),
             finished: FxHashMap::default(),
         }
+    }
+
+    /// Loads the receivers into the caches, if they are few.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch_if_few(&self.slots);
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -28,6 +28,7 @@ mod groups;
 mod key;
 mod lifetime;
 mod notifications;
+mod prefetching;
 mod progress;
 mod rate_control;
 mod reliability_scheme;

@@ -48,7 +48,7 @@ use transmission_ends::TransmissionEnds;
 
 #[derive(Debug)]
 pub(crate) struct SharedSwitch<T> {
-    ingress: Ingress<T>,
+    pub(super) ingress: Ingress<T>,
     /// The rule by which ports are chosen, if it looks at queues.
     local: Option<Box<AdaptiveRouting>>,
     /// By port, if lossless classes have two virtual channels.
@@ -209,8 +209,10 @@ impl<T: Telemetry> SharedSwitch<T> {
         port: usize,
         round: &Round,
         buffers: &mut BufferPool<Arrival<T>>,
+        prefetches: bool,
     ) {
-        self.next = self.next.min(self.ingress.collect(port, round, buffers));
+        let first = self.ingress.collect(port, round, buffers, prefetches);
+        self.next = self.next.min(first);
     }
 
     pub(super) fn next(&self) -> Time {

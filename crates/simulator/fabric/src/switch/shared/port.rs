@@ -252,6 +252,15 @@ impl<T: Telemetry> SharedPort<T> {
         }
     }
 
+    /// Loads the packets that leave first, and what the end of a round will touch, into the caches.
+    #[inline]
+    pub(super) fn prefetch_queues(&self) {
+        self.queues
+            .iter()
+            .for_each(|queue| queue.packets.prefetch());
+        self.link.prefetch_mailbox();
+    }
+
     /// [Advances](Self::advance) to an arrival at `now`.
     #[inline(always)]
     pub(super) fn bring_up_to_date<O: Observation>(

@@ -7,6 +7,7 @@
 //! in the order of time.
 
 use super::super::Scratch;
+use super::super::prefetching::prefetch_next;
 use super::SharedSwitch;
 use super::buffer::{Buffer, Incoming};
 use super::port::SharedPort;
@@ -100,12 +101,16 @@ impl<T: Telemetry> SharedSwitch<T> {
         self.ends.clear();
         self.was_port_by_port = true;
         let (lines, sorter) = (&mut scratch.lines, &mut scratch.sorter);
+        let prefetches = scratch.prefetches;
         let active = &mut self.wakes.active;
         let (ingress, ports, buffer) = (&mut self.ingress, &mut self.ports, &mut self.buffer);
         let node = ingress.node;
         let (frame, last) = (self.frame, Time::from_ps(round.end().as_ps() - 1));
         let (mut next, mut sent) = (Time::NEVER, Time::NEVER);
-        active.retain(|index| {
+        active.retain_looking_ahead(|index, next_ports| {
+            if prefetches {
+                prefetch_next(ports, next_ports, SharedPort::prefetch_queues);
+            }
             let (port, arrival_keys) = (&mut ports[index], &mut lines[index]);
             sorter.sort(arrival_keys, ingress.tie_seed, round, &ingress.links);
             let mut left = arrival_keys.iter();
