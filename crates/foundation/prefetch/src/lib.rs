@@ -26,6 +26,9 @@ pub fn prefetch_first<T>(values: &[T], most: usize) {
 /// Loads the cache lines of so many bytes.
 #[inline(always)]
 fn lines(start: *const u8, bytes: usize) {
+    if bytes == 0 {
+        return;
+    }
     let skipped = start.addr() % LINE;
     let first = start.wrapping_sub(skipped);
     for line in (0..skipped + bytes).step_by(LINE) {

@@ -143,7 +143,7 @@ impl<M> Outlet<M> {
         }
     }
 
-    /// Loads what [`send`](Self::send) will touch into the caches.
+    /// Loads most of what [`send`](Self::send) will touch into the caches.
     #[inline]
     pub fn prefetch_mailbox(&self) {
         prefetch(&*self.mailbox);

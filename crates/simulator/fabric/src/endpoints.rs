@@ -49,7 +49,7 @@ impl<T: Telemetry> Endpoints<T> {
         }
     }
 
-    /// Loads what the next packets will touch into the caches, where there is one transport.
+    /// Loads what the next packets of the first transport will touch into the caches.
     #[inline]
     pub(crate) fn prefetch(&self) {
         self.first.prefetch();

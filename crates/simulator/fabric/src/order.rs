@@ -252,6 +252,26 @@ mod tests {
         assert!(first.iter().all(|&n| n.abs_diff(1000) < 148), "{first:?}");
     }
 
+    #[test]
+    fn ranks_have_room_for_the_longest_round_and_no_more() {
+        let start = Time::from_us(5);
+        for length in [LONGEST_RANKED_PS, LONGEST_RANKED_PS + 1] {
+            for count in [2, MOST_RANKED - 1, MOST_RANKED, MOST_RANKED + 1] {
+                let round = Round::new(0, start, start + Span::from_ps(length));
+                // Descending, and the first two at the last instant.
+                let at = |port: usize| start + Span::from_ps(length - port.max(1) as u64);
+                let key = |port| ArrivalKey::new(start, at(port), port, 0);
+                let mut arrival_keys: Vec<ArrivalKey> = (0..count).map(key).collect();
+                let links: Vec<LinkId> = (0..count as u32).map(LinkId).collect();
+                Sorter::default().sort(&mut arrival_keys, 7, &round, &links);
+                let mut expected: Vec<usize> = (0..count).collect();
+                expected.sort_by_key(|&port| (at(port), tie_break(7, at(port), links[port])));
+                let order: Vec<usize> = arrival_keys.iter().map(|key| key.port()).collect();
+                assert_eq!(order, expected, "{length} ps, {count} keys");
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn sorts_by_time_then_rank(
@@ -259,7 +279,7 @@ mod tests {
                 prop::collection::vec(any::<u64>(), 0..40),
                 prop::collection::vec(any::<u64>(), 0..400),
             ],
-            narrow in 1..LONGEST_RANKED_PS,
+            narrow in 1..=1u64 << 31,
             length in 20u32..=31,
         ) {
             let start = Time::from_us(3);

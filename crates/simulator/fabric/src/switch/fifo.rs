@@ -107,8 +107,10 @@ impl<P> Fifo<P> {
             end.min(self.slots.len()),
             end.saturating_sub(self.slots.len()),
         );
-        prefetch_first(&self.slots[self.first..before_end], MOST_BYTES);
-        prefetch_first(&self.slots[..wrapped], MOST_BYTES);
+        let oldest = &self.slots[self.first..before_end];
+        prefetch_first(oldest, MOST_BYTES);
+        let left = MOST_BYTES.saturating_sub(size_of_val(oldest));
+        prefetch_first(&self.slots[..wrapped], left);
     }
 
     /// Takes the oldest element out, if there is one.

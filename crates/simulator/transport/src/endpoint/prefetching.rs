@@ -5,8 +5,8 @@ use super::flows::prefetch_if_few;
 use crate::congestion::telemetry::Telemetry;
 
 impl<T: Telemetry> Endpoint<T> {
-    /// Loads the state of flows that the next packets will touch into the caches of the processor, if there are few flows. For a driver of
-    /// many endpoints that knows which one is next. Nothing else changes.
+    /// Loads the state of flows that the next packets will touch into the caches of the processor, if there never were many flows. For a
+    /// driver of many endpoints that knows which one is next. Nothing else changes.
     pub fn prefetch(&self) {
         prefetch_if_few(&self.slots);
         self.receivers.prefetch();
