@@ -87,6 +87,7 @@ mod observer;
 mod order;
 mod path_table;
 mod pause;
+mod prefetching;
 mod program;
 mod simulation;
 mod switch;

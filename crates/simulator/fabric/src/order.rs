@@ -78,6 +78,7 @@ pub(crate) struct Sorter {
     /// By slice of the round: the number of keys in it, then the place of the next one.
     slices: Vec<u32>,
     sorted: Vec<ArrivalKey>,
+    /// Keys in the order of their ranks.
     ranked: [ArrivalKey; MOST_RANKED],
 }
 
@@ -167,7 +168,8 @@ fn descents(arrival_keys: &[ArrivalKey]) -> usize {
     pairs.map(|pair| usize::from(pair[1] < pair[0])).sum()
 }
 
-/// Sorts a few keys: the place of a key is the number of keys before it. Keys of one instant stay in their order.
+/// Sorts up to [`MOST_RANKED`] keys of a round of up to [`LONGEST_RANKED_PS`]: the place of a key is the number of keys before it. Keys of
+/// one instant stay in their order.
 #[inline(never)]
 fn sort_by_rank(arrival_keys: &mut [ArrivalKey], sorted: &mut [ArrivalKey; MOST_RANKED]) {
     const LANES: usize = 8;

@@ -1,11 +1,9 @@
 //! Memory that a host will touch in a round, loaded into the caches before.
 
 use super::Host;
-use clearway_prefetch::{LINE, prefetch_first};
+use crate::prefetching::MOST_BYTES;
+use clearway_prefetch::prefetch_first;
 use clearway_transport::congestion::telemetry::Telemetry;
-
-/// Most bytes of arrivals that are loaded.
-const MOST_BYTES: usize = 16 * LINE;
 
 impl<T: Telemetry> Host<T> {
     /// Loads what [`collect`](Self::collect) will touch.

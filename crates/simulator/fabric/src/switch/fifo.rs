@@ -4,7 +4,7 @@
 //! never empty, so that a packet is copied from where it is to where it waits. With the same in mailboxes and at NICs that made 490 of 499
 //! instructions of a packet-hop.
 
-use super::prefetching::MOST_BYTES;
+use crate::prefetching::MOST_BYTES;
 use clearway_prefetch::prefetch_first;
 
 /// First in, first out.

@@ -4,10 +4,8 @@
 //! one is loaded, and the front of the queues of one between them, whose places are known by then.
 
 use super::bit_set::NextMembers;
-use clearway_prefetch::{LINE, prefetch};
+use clearway_prefetch::prefetch;
 
-/// Most bytes of packets that are loaded for an inlet, or for a queue: about what a port sends or receives in a round.
-pub(super) const MOST_BYTES: usize = 16 * LINE;
 /// The queues of the port that comes so many places later are loaded.
 const QUEUES_AHEAD: usize = 3;
 /// The port itself is loaded so many places before.
