@@ -4,7 +4,7 @@
 //! the host's scheduling, and its timers have a resolution of a millisecond. A table in the chapter "STrack over UDP" of the book,
 //! `docs/src/udp.md`, lists the resulting differences from the paper with reasons.
 
-use crate::wire::{ConnectionId, DATA_HEADER, Parameters, TAG};
+use crate::wire::{ConnectionId, DATA_HEADER, HEADER, Parameters, TAG};
 use clearway_transport::congestion::feedback::FeedbackSettings;
 use clearway_transport::congestion::{
     ControllerSettings, DcqcnParameters, NetworkFacts, PathFacts, WindowLimit,
@@ -288,6 +288,13 @@ pub(crate) fn largest_window(network: &NetworkFacts, round_trip: Span) -> u64 {
     bytes + bytes / 4
 }
 
+/// Bytes of a message in a full packet. What is encrypted has whole blocks of AES: the rest of a block costs more than another block.
+fn payload(datagram: u16) -> u32 {
+    const BLOCK: usize = 16;
+    let content = usize::from(datagram) - HEADER - TAG;
+    (content - content % BLOCK - (DATA_HEADER - HEADER)) as u32
+}
+
 /// The profile for a round trip.
 pub(crate) fn profile(
     settings: &Settings,
@@ -295,7 +302,7 @@ pub(crate) fn profile(
     round_trip: Span,
 ) -> Profile {
     let rtt = round_trip.clamp(LEAST_ROUND_TRIP, LONGEST_ROUND_TRIP);
-    let payload = u32::from(agreed.datagram) - (DATA_HEADER + TAG) as u32;
+    let payload = payload(agreed.datagram);
     let line_rate = settings.line_rate;
     let frame = Bytes::new(u64::from(agreed.datagram) + u64::from(NETWORK));
     let base_rtt = rtt + line_rate.span_of(frame);
@@ -367,7 +374,7 @@ mod tests {
         assert_eq!(timeout(100_000), Span::from_ms(500));
         let near = profile(&settings, &agreed, Span::from_us(5)).network;
         assert_eq!(near.propagation_rtt, Span::from_us(150));
-        assert_eq!(near.payload, 1452 - 91);
+        assert_eq!(near.payload, 1452 - 91 - 11);
     }
 
     #[test]

@@ -69,7 +69,7 @@ fn a_server_at_all_addresses_takes_both_versions_and_answers_from_where_it_was_a
 fn messages_of_all_sizes_arrive_in_both_directions() {
     run(async {
         let (client, server, _listener) = pair([settings(), settings()]).await;
-        let lengths = [0, 1, 1361, 1362, 100_000, 5_000_000];
+        let lengths = [0, 1, 1350, 1351, 100_000, 5_000_000];
         let (client, server) = (Arc::new(client), Arc::new(server));
         let exchange = move |from: Arc<Channel>, to: Arc<Channel>| async move {
             for (tag, &length) in lengths.iter().enumerate() {

@@ -517,7 +517,7 @@ fn after_an_overloaded_handshake_no_more_is_in_flight_than_sockets_hold() {
                 world.is_done()
             });
             assert!(done, "stalled at {:?}", world.now);
-            most / 1361
+            most / 1350
         };
         // On a long way the window opens.
         let mut long = World::new([settings.clone(), settings], slow, 1);
