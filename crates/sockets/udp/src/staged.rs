@@ -19,15 +19,24 @@ impl Staged {
         self.0.pop_front()
     }
 
+    /// Takes packets from `next` until it is known which one to send, and returns that one. Others wait here.
+    #[inline]
+    pub(crate) fn pull(&mut self, mut next: impl FnMut() -> Option<Packet>) -> Option<Packet> {
+        while let Some(packet) = next() {
+            if self.0.is_empty() && !acknowledges(&packet) {
+                return Some(packet);
+            }
+            if !self.push(packet) {
+                break;
+            }
+        }
+        self.pop()
+    }
+
     /// Adds a packet. Returns true if the caller should add more packets before it sends any: a later acknowledgement may make this one
     /// redundant.
-    #[inline]
-    pub(crate) fn push(&mut self, packet: Packet) -> bool {
-        let acknowledges = matches!(
-            packet.header,
-            Header::Sack { probe: false, .. } | Header::Ack { nack: false, .. }
-        );
-        if !acknowledges {
+    fn push(&mut self, packet: Packet) -> bool {
+        if !acknowledges(&packet) {
             self.0.push_back(packet);
             return false;
         }
@@ -42,6 +51,13 @@ impl Staged {
         }
         self.0.len() < Self::MOST
     }
+}
+
+fn acknowledges(packet: &Packet) -> bool {
+    matches!(
+        packet.header,
+        Header::Sack { probe: false, .. } | Header::Ack { nack: false, .. }
+    )
 }
 
 /// True if the sender learns nothing from `old` that `new`, of the same path, does not say.

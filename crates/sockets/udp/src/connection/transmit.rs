@@ -51,12 +51,7 @@ impl Connection {
     #[inline]
     fn stage(&mut self, now: Time) -> Option<Packet> {
         let core = self.core.as_mut()?;
-        while let Some(packet) = core.poll_transmit(now) {
-            if !self.staged.push(packet) {
-                break;
-            }
-        }
-        self.staged.pop()
+        self.staged.pull(|| core.poll_transmit(now))
     }
 
     /// Writes a frame, padded to a datagram of `length` bytes.
