@@ -8,21 +8,85 @@ use std::fmt;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
+use tokio::runtime::Builder;
+use tokio::sync::Notify;
 
 /// Interval at which the caller is asked whether to continue.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// A runtime on a separate thread, which keeps connections alive while the program computes.
+/// The runtime of a rank's connections.
+///
+/// During a call the calling thread runs its tasks: a message wakes no other thread, and stays in the cache of one processor. Between calls
+/// a background thread runs them, which keeps connections alive while the program computes.
 struct Runtime {
-    handle: Handle,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    shared: Arc<Shared>,
+    background: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    runtime: tokio::runtime::Runtime,
+    phase: Mutex<Phase>,
+    /// Notified when a call ends, and at the end.
+    call_ended: Condvar,
+    /// Notified when the background thread has to stop running tasks.
+    leave: Notify,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// No thread is in a call.
+    Between,
+    /// A thread is in a call.
+    Call,
+    /// The runtime ends.
+    Over,
+}
+
+impl Shared {
+    /// Runs tasks between calls, until the end.
+    fn run_between_calls(&self) {
+        loop {
+            let phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_call = |phase: &mut Phase| *phase == Phase::Call;
+            let phase = self.call_ended.wait_while(phase, is_call);
+            if *phase.unwrap_or_else(PoisonError::into_inner) == Phase::Over {
+                return;
+            }
+            // Returns at once if a call has begun since.
+            self.runtime.block_on(self.leave.notified());
+        }
+    }
+
+    fn set_phase(&self, phase: Phase) {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+        if phase != Phase::Between {
+            // If the background thread waits for the end of a call, the notification only makes it look once more.
+            self.leave.notify_one();
+        }
+        if phase != Phase::Call {
+            self.call_ended.notify_one();
+        }
+    }
+}
+
+/// A call, from its creation until it is dropped.
+struct Call<'a>(&'a Shared);
+
+impl<'a> Call<'a> {
+    fn begin(shared: &'a Shared) -> Self {
+        shared.set_phase(Phase::Call);
+        Self(shared)
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.0.set_phase(Phase::Between);
+    }
 }
 
 impl Runtime {
@@ -38,28 +102,29 @@ impl Runtime {
             .enable_all()
             .build()
             .map_err(failed)?;
-        let handle = runtime.handle().clone();
-        let (stop, stopped) = oneshot::channel();
-        let serve = move || {
-            // An error means that the sender was dropped, which also stops the runtime.
-            let _ = runtime.block_on(stopped);
-        };
+        let shared = Arc::new(Shared {
+            runtime,
+            phase: Mutex::new(Phase::Between),
+            call_ended: Condvar::new(),
+            leave: Notify::new(),
+        });
         let thread = thread::Builder::new().name(format!("rank {rank}"));
-        let thread = thread.spawn(serve).map_err(failed)?;
+        let theirs = Arc::clone(&shared);
+        let background = thread.spawn(move || theirs.run_between_calls());
         Ok(Self {
-            handle,
-            stop: Some(stop),
-            thread: Some(thread),
+            shared,
+            background: Some(background.map_err(failed)?),
         })
     }
 
-    /// Waits for a future. Calls `goes_on` now and then, and drops the future if the answer is no.
+    /// Runs a future, and all tasks meanwhile. Calls `goes_on` now and then, and drops the future if the answer is no.
     fn wait<T>(
         &self,
         future: impl Future<Output = Result<T, GroupError>>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<T, GroupError> {
-        self.handle.block_on(async {
+        let _call = Call::begin(&self.shared);
+        self.shared.runtime.block_on(async {
             let mut future = pin!(future);
             let mut patience = pin!(tokio::time::sleep(PATIENCE));
             std::future::poll_fn(|cx| {
@@ -82,11 +147,9 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        self.shared.set_phase(Phase::Over);
+        if let Some(background) = self.background.take() {
+            let _ = background.join();
         }
     }
 }
@@ -238,6 +301,45 @@ impl Drop for Group {
                 Ok(())
             };
             let _ = self.runtime.wait(end, &mut || true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::ThreadId;
+    use tokio::sync::mpsc::unbounded_channel;
+
+    #[test]
+    fn tasks_run_on_the_calling_thread_in_calls_and_in_the_background_between_them() {
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let runtime = Runtime::start(0, address).unwrap();
+        let (ask, mut asked) = unbounded_channel::<()>();
+        let (tell, mut told) = unbounded_channel::<ThreadId>();
+        let begin = async {
+            tokio::spawn(async move {
+                while asked.recv().await.is_some() {
+                    tell.send(thread::current().id()).unwrap();
+                }
+            });
+            Ok(())
+        };
+        runtime.wait(begin, &mut || true).unwrap();
+        let here = thread::current().id();
+        for _ in 0..100 {
+            ask.send(()).unwrap();
+            assert_ne!(told.blocking_recv(), Some(here));
+            let call = async {
+                loop {
+                    ask.send(()).unwrap();
+                    // At first the background thread may still run tasks.
+                    if told.recv().await == Some(here) {
+                        return Ok(());
+                    }
+                }
+            };
+            runtime.wait(call, &mut || true).unwrap();
         }
     }
 }
