@@ -3,7 +3,6 @@
 use crate::error::BufferError;
 use crate::message_order::MessageOrder;
 use crate::plan::{BufferOperation, CollectivePlan, ELEMENT};
-use bytes::Bytes;
 use clearway_units::{Purpose, RandomStream, Time};
 use clearway_workload::collective::Effect;
 use clearway_workload::{MessageNumber, Output, Pace, Rank, RankRun};
@@ -94,7 +93,7 @@ pub enum Unexpected {
 
 /// The part of one rank in a collective.
 ///
-/// The caller polls messages that the graph releases, copies them from the buffers by [`content`](Self::content), and calls
+/// The caller polls messages that the graph releases, copies them from the buffers by [`write_content`](Self::write_content), and calls
 /// [`on_sent`](Self::on_sent) when the transport has them. A received message is applied immediately, except that additions keep their
 /// order.
 #[derive(Debug)]
@@ -168,15 +167,25 @@ impl Execution {
         }
     }
 
-    /// Content of a message that is ready to send: elements in little-endian order.
+    /// Bytes of a message.
     ///
     /// # Panics
     /// If the plan has no such message.
-    pub fn content(&self, message: u32, buffers: &Buffers<'_>) -> Bytes {
+    pub fn length(&self, message: u32) -> usize {
+        self.plan.source(message).len() * ELEMENT
+    }
+
+    /// Writes the content of a message that is ready to send: elements in little-endian order.
+    ///
+    /// # Panics
+    /// If the plan has no such message, or `into` has another [length](Self::length).
+    pub fn write_content(&self, message: u32, buffers: &Buffers<'_>, into: &mut [u8]) {
         let elements = &buffers.source()[self.plan.source(message)];
-        let mut bytes = Vec::with_capacity(elements.len() * ELEMENT);
-        bytes.extend(elements.iter().flat_map(|element| element.to_le_bytes()));
-        bytes.into()
+        assert_eq!(into.len(), elements.len() * ELEMENT, "length of a message");
+        let places = into.as_chunks_mut::<ELEMENT>().0;
+        for (place, element) in places.iter_mut().zip(elements) {
+            *place = element.to_le_bytes();
+        }
     }
 
     /// Records that a polled message has been copied, and that the transport will deliver it.

@@ -1,8 +1,9 @@
 //! A rank with its connections to other ranks, and its part in collectives.
 
+use crate::buffer_pool::BufferPool;
 use crate::error::GroupError;
 use crate::execution::{Buffers, Execution};
-use crate::peers::{Event, Memory, Peer, Tell, events};
+use crate::peers::{Event, Peer, Tell, events};
 use crate::plan::{Algorithm, BufferOperation, CollectivePlan, block};
 use crate::wire::{Begin, CloseReason, Sequence, Tag};
 use bytes::Bytes;
@@ -40,7 +41,7 @@ pub struct Group {
     peers: BTreeMap<u32, Peer>,
     tell: Tell,
     told: mpsc::Receiver<Event>,
-    memory: Memory,
+    pool: BufferPool,
     /// Number of the running collective, or of the last one.
     current: Sequence,
     begin: Option<Begin>,
@@ -51,7 +52,7 @@ pub struct Group {
 
 impl Group {
     /// A group without any other rank yet.
-    pub(crate) fn alone(rank: u32, addresses: Vec<SocketAddr>, memory: Memory) -> Self {
+    pub(crate) fn alone(rank: u32, addresses: Vec<SocketAddr>, pool: BufferPool) -> Self {
         let (tell, told) = events();
         Self {
             rank,
@@ -60,7 +61,7 @@ impl Group {
             peers: BTreeMap::new(),
             tell,
             told,
-            memory,
+            pool,
             current: Sequence::START,
             begin: None,
             broken: None,
@@ -289,9 +290,10 @@ impl Group {
             }
         }
         for peer in self.peers.values_mut() {
-            while let Some(message) = peer.take_ready() {
-                let data = execution.content(message, buffers);
-                peer.send(Tag::Message(self.current, message), data);
+            while let Some(message) = peer.take_ready(|message| execution.length(message)) {
+                let mut data = self.pool.take(execution.length(message));
+                execution.write_content(message, buffers, &mut data);
+                peer.send(Tag::Message(self.current, message), self.pool.share(data));
             }
         }
     }
@@ -310,11 +312,11 @@ impl Group {
         active: Option<&mut Active<'_, '_>>,
     ) -> Result<(), GroupError> {
         match event {
-            Event::Sent { rank, tag } => {
+            Event::Sent { rank, tag, length } => {
                 if let Tag::Message(sequence, message) = tag
                     && let Some(peer) = self.peers.get_mut(&rank)
                 {
-                    peer.on_sent();
+                    peer.on_sent(length);
                     if let Some(active) = active.filter(|_| sequence == self.current) {
                         active.execution.on_sent(message);
                     }
@@ -428,10 +430,8 @@ impl Group {
     ) -> Result<(), GroupError> {
         let execution = &mut active.execution;
         match execution.on_message(rank, message, data, active.buffers) {
-            Ok(memory) => {
-                memory
-                    .into_iter()
-                    .for_each(|memory| self.memory.put(memory));
+            Ok(data) => {
+                data.into_iter().for_each(|data| self.pool.put(data));
                 Ok(())
             }
             Err(unexpected) => Err(self.violation(rank, &unexpected.to_string())),

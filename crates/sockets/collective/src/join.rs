@@ -1,8 +1,9 @@
 //! Formation of a group: each rank listens, and connects to the ranks with lower numbers.
 
+use crate::buffer_pool::BufferPool;
 use crate::error::GroupError;
 use crate::group::Group;
-use crate::peers::{Event, Farewell, Guest, Memory, Tell};
+use crate::peers::{Event, Farewell, Guest, Tell};
 use crate::plan::CollectivePlan;
 use crate::wire::{Greeting, MOST_TEXT, Tag};
 use clearway_udp::net::{Channel, ConnectError, Message, Server, connect_with};
@@ -110,7 +111,7 @@ impl GroupSettings {
 #[derive(Debug)]
 pub struct Listening {
     server: Arc<Server>,
-    memory: Memory,
+    pool: BufferPool,
     joining: GroupSettings,
     farewell: Farewell,
 }
@@ -133,8 +134,8 @@ impl Listening {
             memory: u64::from(ranks) * joining.settings.receive_memory,
             ..Limits::default()
         };
-        let memory = Memory::default();
-        let buffers = memory.clone();
+        let pool = BufferPool::default();
+        let buffers = pool.clone();
         let acceptors = Box::new(move || -> Box<dyn Acceptor> { Box::new(buffers.clone()) });
         let bound = Server::bind_with(address, joining.settings.clone(), limits, acceptors);
         let server = bound.map_err(|error| GroupError::Socket {
@@ -144,7 +145,7 @@ impl Listening {
         })?;
         Ok(Self {
             server: Arc::new(server),
-            memory,
+            pool,
             joining,
             farewell: Farewell::default(),
         })
@@ -171,7 +172,7 @@ impl Listening {
             let fault = format!("the task of a group has more than {MOST_TEXT} bytes");
             return Err(GroupError::Members(fault));
         }
-        let mut group = Group::alone(*rank, addresses.clone(), self.memory.clone());
+        let mut group = Group::alone(*rank, addresses.clone(), self.pool.clone());
         // Dropping this set ends all tasks of the join.
         let mut meetings = JoinSet::new();
         let result = self.meet(&members, &mut group, &mut meetings).await;
@@ -213,7 +214,7 @@ impl Listening {
                 address: members.addresses[rank as usize],
                 greeting: Arc::clone(&greeting),
                 settings: joining.settings.clone(),
-                memory: self.memory.clone(),
+                pool: self.pool.clone(),
                 farewell: self.farewell.clone(),
             };
             let tell = group.teller();
@@ -287,7 +288,7 @@ struct Reach {
     address: SocketAddr,
     greeting: Arc<Greeting>,
     settings: Settings,
-    memory: Memory,
+    pool: BufferPool,
     farewell: Farewell,
 }
 
@@ -295,8 +296,8 @@ impl Reach {
     async fn reach(self) -> Result<(Guest, Vec<Message>), GroupError> {
         let (rank, address) = (self.rank, self.address);
         loop {
-            let memory = Box::new(self.memory.clone());
-            let error = match connect_with(address, self.settings.clone(), memory).await {
+            let pool = Box::new(self.pool.clone());
+            let error = match connect_with(address, self.settings.clone(), pool).await {
                 Ok(channel) => match self.greet(channel).await {
                     Err(GroupError::Lost { closed, .. }) if closed == GOING => closed,
                     result => return result,

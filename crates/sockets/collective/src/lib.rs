@@ -26,6 +26,7 @@
 //! most one collective beyond its own.
 
 pub mod blocking;
+mod buffer_pool;
 mod error;
 mod execution;
 mod group;

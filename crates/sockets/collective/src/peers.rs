@@ -4,18 +4,19 @@ use crate::error::GroupError;
 use crate::wire::{Begin, CloseReason, Sequence, Tag};
 use bytes::Bytes;
 use clearway_udp::net::{Channel, Message};
-use clearway_udp::{Acceptor, ConnectionError, SendError};
+use clearway_udp::{ConnectionError, SendError};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// Most events that wait for the group; beyond them readers wait, and then connections.
 const EVENTS: usize = 64;
-/// Most messages of the graph in a writer at a time.
-const ROOM: usize = 4;
+/// Bytes of messages of the graph that a writer takes before it sends one: messages that are copied long before they are sent leave the
+/// processor's cache.
+const ROOM: usize = 256 << 10;
 
 /// Event of a group.
 pub(crate) enum Event {
@@ -36,6 +37,7 @@ pub(crate) enum Event {
     Sent {
         rank: u32,
         tag: Tag,
+        length: usize,
     },
     /// A connection has refused a message of the graph, because it is ending.
     Refused {
@@ -112,8 +114,8 @@ pub(crate) struct Peer {
     outbox: Option<mpsc::UnboundedSender<(Tag, Bytes)>>,
     /// Task that moves messages from the outbox to the connection; taken when this rank leaves.
     writer: Option<JoinHandle<()>>,
-    /// Number of messages that the writer can still take.
-    room: usize,
+    /// Bytes of messages of the graph in the writer.
+    written: usize,
     /// Messages of the graph that are ready to send.
     pub(crate) ready: VecDeque<u32>,
     /// The rank has begun the present collective.
@@ -142,7 +144,7 @@ impl Peer {
             channel,
             outbox: Some(outbox),
             writer: Some(writer),
-            room: ROOM,
+            written: 0,
             ready: VecDeque::new(),
             has_begun: true,
             next: None,
@@ -153,11 +155,15 @@ impl Peer {
         }
     }
 
-    /// The next ready message, if the writer has room.
-    pub(crate) fn take_ready(&mut self) -> Option<u32> {
-        let next = (self.room > 0).then(|| self.ready.pop_front()).flatten();
-        self.room -= usize::from(next.is_some());
-        next
+    /// The next ready message, if the writer has room for its `length`. It always has for one message.
+    pub(crate) fn take_ready(&mut self, length: impl FnOnce(u32) -> usize) -> Option<u32> {
+        let next = *self.ready.front()?;
+        let written = self.written + length(next);
+        if self.written > 0 && written > ROOM {
+            return None;
+        }
+        self.written = written;
+        self.ready.pop_front()
     }
 
     /// Gives the writer a message. If the connection is over, the reader reports it.
@@ -183,9 +189,9 @@ impl Peer {
         }
     }
 
-    /// Records that the writer has room for one more message.
-    pub(crate) fn on_sent(&mut self) {
-        self.room += 1;
+    /// Records that the connection has taken a message of `length` bytes from the writer.
+    pub(crate) fn on_sent(&mut self, length: usize) {
+        self.written -= length;
     }
 }
 
@@ -212,8 +218,9 @@ async fn write(
     tell: Tell,
 ) {
     while let Some((tag, data)) = letters.recv().await {
+        let length = data.len();
         let event = match channel.send(tag.code(), data).await {
-            Ok(()) => Event::Sent { rank, tag },
+            Ok(()) => Event::Sent { rank, tag, length },
             Err(SendError::TooLong { .. }) => {
                 let closed = ConnectionError::Violation("it takes shorter messages only");
                 Event::Over { rank, closed }
@@ -224,31 +231,5 @@ async fn write(
         if tell.send(event).await.is_err() {
             return;
         }
-    }
-}
-
-/// Pool of message buffers, which avoids clearing memory for each message.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Memory(Arc<Mutex<Vec<Vec<u8>>>>);
-
-impl Memory {
-    /// Most buffers in the pool, and most bytes of a buffer.
-    const MOST: (usize, usize) = (32, 1 << 20);
-
-    /// Gives a buffer back.
-    pub(crate) fn put(&self, buffer: Vec<u8>) {
-        let mut buffers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if buffers.len() < Self::MOST.0 && buffer.len() <= Self::MOST.1 {
-            buffers.push(buffer);
-        }
-    }
-}
-
-impl Acceptor for Memory {
-    fn accept(&mut self, _tag: u64, length: usize) -> Option<Vec<u8>> {
-        let mut buffers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = buffers.iter().rposition(|buffer| buffer.len() == length);
-        let fits = fits.map(|index| buffers.swap_remove(index));
-        Some(fits.unwrap_or_else(|| vec![0; length]))
     }
 }

@@ -84,9 +84,9 @@ impl World {
             let choice = random.below(choices as u32) as usize;
             if choice < ready.len() {
                 let (rank, Outgoing { to, message }) = ready.swap_remove(choice);
-                let data = executions[rank as usize].content(message, &self.buffers(rank));
+                let data = content(&executions[rank as usize], message, &self.buffers(rank));
                 executions[rank as usize].on_sent(message);
-                letters.push((rank, to, message, data.to_vec()));
+                letters.push((rank, to, message, data));
             } else {
                 let (from, to, message, data) = letters.swap_remove(choice - ready.len());
                 let execution = &mut executions[to as usize];
@@ -300,13 +300,19 @@ fn neighbours_are_those_of_the_graph() {
     );
 }
 
+fn content(execution: &Execution, message: u32, buffers: &Buffers<'_>) -> Vec<u8> {
+    let mut data = vec![0; execution.length(message)];
+    execution.write_content(message, buffers, &mut data);
+    data
+}
+
 /// What ranks send without having received anything: from, to, number and content of each message.
 fn sent(plan: &Arc<CollectivePlan>, all: &mut [Buffers<'_>]) -> Vec<(u32, u32, u32, Vec<u8>)> {
     let mut sent = Vec::new();
     for (rank, buffers) in (0..).zip(all) {
         let mut execution = Execution::new(plan, rank, buffers).unwrap();
         while let Some(Outgoing { to, message }) = execution.poll_message() {
-            let data = execution.content(message, buffers).to_vec();
+            let data = content(&execution, message, buffers);
             sent.push((rank, to, message, data));
         }
     }
