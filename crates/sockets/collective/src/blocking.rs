@@ -9,7 +9,6 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::task::Poll;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::runtime::Builder;
@@ -123,25 +122,20 @@ impl Runtime {
         future: impl Future<Output = Result<T, GroupError>>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<T, GroupError> {
-        let _call = Call::begin(&self.shared);
-        self.shared.runtime.block_on(async {
-            let mut future = pin!(future);
-            let mut patience = pin!(tokio::time::sleep(PATIENCE));
-            std::future::poll_fn(|cx| {
-                if let Poll::Ready(result) = future.as_mut().poll(cx) {
-                    return Poll::Ready(result);
-                }
-                while patience.as_mut().poll(cx).is_ready() {
-                    if !goes_on() {
-                        return Poll::Ready(Err(GroupError::Interrupted));
-                    }
-                    let next = tokio::time::Instant::now() + PATIENCE;
-                    patience.as_mut().reset(next);
-                }
-                Poll::Pending
-            })
-            .await
-        })
+        let mut future = pin!(future);
+        loop {
+            let call = Call::begin(&self.shared);
+            let in_time = async { tokio::time::timeout(PATIENCE, future.as_mut()).await };
+            let result = self.shared.runtime.block_on(in_time);
+            // The background thread runs tasks while the caller decides.
+            drop(call);
+            if let Ok(result) = result {
+                return result;
+            }
+            if !goes_on() {
+                return Err(GroupError::Interrupted);
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::peers::{Event, Farewell, Guest, Tell};
 use crate::plan::CollectivePlan;
 use crate::wire::{Greeting, MOST_TEXT, Tag};
 use clearway_udp::net::{Channel, ConnectError, Message, Server, connect_with};
+use clearway_udp::settings::JUMBO_DATAGRAM;
 use clearway_udp::{Acceptor, ConnectionError, Limits, Security, Settings};
 use clearway_units::Span;
 use std::collections::BTreeSet;
@@ -65,8 +66,8 @@ pub enum Pairs {
 /// Settings of a group.
 #[derive(Debug, Clone)]
 pub struct GroupSettings {
-    /// Settings of connections, the same at all ranks. By default the memory is 16 MiB and the idle time 5 s: the time until the others
-    /// notice a dead rank.
+    /// Settings of connections, the same at all ranks. By default the memory is 16 MiB, datagrams are as long as jumbo frames carry, where
+    /// the network does, and the idle time is 5 s: the time until the others notice a dead rank.
     pub settings: Settings,
     /// Time for which a rank waits until the others come up, 30 s by default.
     pub wait: Span,
@@ -84,6 +85,7 @@ impl GroupSettings {
                 idle: Span::from_ms(5_000),
                 receive_memory: MEMORY,
                 send_memory: MEMORY,
+                datagram: JUMBO_DATAGRAM,
                 ..Settings::new(security)
             },
             wait: Span::from_ms(30_000),

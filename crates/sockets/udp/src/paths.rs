@@ -82,6 +82,8 @@ pub(crate) struct Due {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Validated {
     pub(crate) round_trip: Span,
+    /// The challenge was as long as the longest datagram.
+    pub(crate) full: bool,
     /// The path was down or new.
     pub(crate) came_up: bool,
 }
@@ -159,8 +161,25 @@ impl Paths {
         }
     }
 
-    /// The next challenge that is due, with a token from `token`.
-    pub(crate) fn poll_challenge(&mut self, now: Time, token: impl FnOnce() -> u64) -> Option<Due> {
+    /// Challenges all paths with an address now.
+    pub(crate) fn challenge_all(&mut self, now: Time) {
+        for path in &mut self.paths {
+            if path.candidate.or(path.address).is_some() {
+                path.challenge = None;
+                path.retry = Span::ZERO;
+                path.challenge_at = Some(now);
+            }
+        }
+    }
+
+    /// The next challenge that is due, with a token from `token`. If `keeps`, it repeats the last one, so that a late answer to any copy
+    /// counts; the round trip is then that of the first copy.
+    pub(crate) fn poll_challenge(
+        &mut self,
+        now: Time,
+        keeps: bool,
+        token: impl FnOnce() -> u64,
+    ) -> Option<Due> {
         let due = |path: &Path| path.challenge_at.is_some_and(|at| at <= now);
         let index = self.paths.iter().position(due)?;
         let path = &mut self.paths[index];
@@ -170,18 +189,22 @@ impl Paths {
         };
         path.retry = (path.retry * 2).clamp(FIRST_RETRY, LAST_RETRY);
         path.challenge_at = Some(now + path.retry);
-        let token = token();
         let full = self.is_client || path.address == Some(to);
-        path.challenge = Some(Challenge {
-            token,
+        let known = path.challenge.filter(|challenge| {
+            let is_same = (challenge.to, challenge.full) == (to, full);
+            keeps && is_same
+        });
+        let challenge = known.unwrap_or_else(|| Challenge {
+            token: token(),
             sent: now,
             to,
             full,
         });
+        path.challenge = Some(challenge);
         Some(Due {
             path: index as u8,
             to,
-            token,
+            token: challenge.token,
             full,
         })
     }
@@ -219,6 +242,7 @@ impl Paths {
         self.observe(round_trip);
         Some(Validated {
             round_trip,
+            full: challenge.full,
             came_up,
         })
     }
@@ -334,7 +358,7 @@ mod tests {
     fn validate(paths: &mut Paths, now: Time) -> Vec<u8> {
         let mut up = Vec::new();
         let mut token = 100;
-        while let Some(due) = paths.poll_challenge(now, || token) {
+        while let Some(due) = paths.poll_challenge(now, false, || token) {
             token += 1;
             let answered = paths.on_response(now, due.path, due.to, due.token).unwrap();
             if answered.came_up {
@@ -358,7 +382,7 @@ mod tests {
         let mut paths = Paths::server(2, address(1));
         paths.on_packet(Time::ZERO, 0, address(9));
         assert_eq!(paths.usable(0), (0, address(1)));
-        let due = paths.poll_challenge(Time::ZERO, || 5).unwrap();
+        let due = paths.poll_challenge(Time::ZERO, false, || 5).unwrap();
         assert_eq!((due.to, due.token), (address(9), 5));
         let wrong = [(0, address(9), 6), (1, address(9), 5), (0, address(8), 5)];
         for (path, from, token) in wrong {
@@ -369,9 +393,9 @@ mod tests {
         assert_eq!(validate(&mut paths, Time::ZERO), []);
         // Challenges are few, however many packets come.
         paths.on_packet(Time::ZERO, 1, address(10));
-        assert!(paths.poll_challenge(Time::ZERO, || 1).is_some());
+        assert!(paths.poll_challenge(Time::ZERO, false, || 1).is_some());
         (0..100).for_each(|_| paths.on_packet(Time::ZERO, 1, address(10)));
-        assert_eq!(paths.poll_challenge(Time::ZERO, || 1), None);
+        assert_eq!(paths.poll_challenge(Time::ZERO, false, || 1), None);
     }
 
     #[test]
@@ -380,7 +404,7 @@ mod tests {
         paths.on_packet(Time::ZERO, 1, address(2));
         for (full, comes_up) in [(false, false), (true, true)] {
             assert_eq!(paths.usable(1), (0, address(1)));
-            let due = paths.poll_challenge(Time::ZERO, || 5).unwrap();
+            let due = paths.poll_challenge(Time::ZERO, false, || 5).unwrap();
             assert_eq!((due.to, due.full), (address(2), full));
             let answer = paths.on_response(Time::ZERO, 1, address(2), 5).unwrap();
             assert_eq!(answer.came_up, comes_up);
@@ -389,13 +413,13 @@ mod tests {
         assert_eq!(paths.deadline(), Time::NEVER);
         // A path that is up goes on at the new address while the long one is under way.
         paths.on_packet(Time::ZERO, 1, address(3));
-        assert!(!paths.poll_challenge(Time::ZERO, || 6).unwrap().full);
+        assert!(!paths.poll_challenge(Time::ZERO, false, || 6).unwrap().full);
         paths.on_response(Time::ZERO, 1, address(3), 6).unwrap();
         assert_eq!(paths.usable(1), (1, address(3)));
-        assert!(paths.poll_challenge(Time::ZERO, || 7).unwrap().full);
+        assert!(paths.poll_challenge(Time::ZERO, false, || 7).unwrap().full);
         // The client knows whose address it is.
         let mut paths = Paths::client(2, (0, address(1)), Time::ZERO);
-        assert!(paths.poll_challenge(Time::ZERO, || 5).unwrap().full);
+        assert!(paths.poll_challenge(Time::ZERO, false, || 5).unwrap().full);
     }
 
     /// Two paths that are up, of which the second has had so many packets without an answer by `now`.

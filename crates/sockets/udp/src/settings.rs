@@ -32,6 +32,18 @@ const NETWORK: u32 = 28;
 /// Bytes of a selective acknowledgement, as UDP payload.
 const ACKNOWLEDGEMENT: u32 = 75;
 
+/// Longest length that the longest datagram can have.
+const MOST_DATAGRAM: u16 = 65_000;
+/// Shortest length to which the interface limits the longest datagram: the kernel's path MTU may be a forgery.
+#[cfg(feature = "net")]
+pub(crate) const LEAST_CARRIED: u16 = 1200;
+/// Shortest length that the longest datagram can have.
+const LEAST_DATAGRAM: u16 = 512;
+/// Longest datagram that jumbo frames of 9000 bytes carry, as UDP payload with IPv6.
+pub const JUMBO_DATAGRAM: u16 = 8952;
+/// Longest datagram that every path is taken to carry, as UDP payload: it fits an Ethernet frame with IPv6.
+pub const MAX_UNPROVEN_DATAGRAM: u16 = 1452;
+
 /// The most paths of a connection.
 pub const MOST_PATHS: u8 = 64;
 
@@ -148,7 +160,8 @@ pub struct Settings {
     /// Rate of the slowest link of this host, 10 Gb/s by default: with the measured round trip it gives the largest window. With
     /// [`Transport::GoBackN`] it is also the most that a connection sends: on a faster network, say so.
     pub line_rate: Rate,
-    /// Longest datagram as UDP payload, 1452 bytes by default, which fit an Ethernet frame with IPv6; both ends use the smaller value.
+    /// Longest datagram as UDP payload, [`MAX_UNPROVEN_DATAGRAM`] by default; both ends use the smaller value. If it is longer than this
+    /// default and no path carries it, an end sends datagrams of the default length.
     pub datagram: u16,
     /// Switches of the network mark congestion, true by default. Without marks, a queueing delay above the target counts as a mark, for
     /// packets that this end sends.
@@ -181,7 +194,7 @@ impl Settings {
             transport: Transport::Strack,
             paths: 8,
             line_rate: Rate::from_gbps(10),
-            datagram: 1452,
+            datagram: MAX_UNPROVEN_DATAGRAM,
             ecn: true,
             receive_memory: 64 << 20,
             send_memory: 64 << 20,
@@ -198,7 +211,7 @@ impl Settings {
             Transport::Strack => self.paths.clamp(1, MOST_PATHS),
             Transport::GoBackN => 1,
         };
-        self.datagram = self.datagram.clamp(512, 65_000);
+        self.datagram = self.datagram.clamp(LEAST_DATAGRAM, MOST_DATAGRAM);
         self.receive_memory = self.receive_memory.max(1 << 16);
         self.idle = self.idle.max(Span::from_ms(10));
         self.key_update_after = self.key_update_after.max(1);
@@ -256,18 +269,41 @@ impl NegotiatedSettings {
     ) -> Option<Self> {
         let there = if here_is_client { server } else { client };
         let idle = client.idle_ms.min(server.idle_ms);
-        let fits = (512..=65_000).contains(&there.datagram)
+        let fits = (LEAST_DATAGRAM..=MOST_DATAGRAM).contains(&there.datagram)
             && (1..=MOST_PATHS).contains(&client.paths)
             && idle >= 10;
-        fits.then_some(Self {
+        if !fits {
+            return None;
+        }
+        let mut agreed = Self {
             transport: Transport::from_code(client.transport)?,
             paths: client.paths,
-            datagram: client.datagram.min(server.datagram),
+            datagram: there.datagram,
             credit: there.credit,
             idle: Span::from_ms(u64::from(idle)),
             socket_datagrams: Some(there.socket_datagrams).filter(|&datagrams| datagrams > 0),
-        })
+        };
+        agreed.shorten(client.datagram.min(server.datagram));
+        Some(agreed)
     }
+
+    /// Shortens the longest datagram to `length`. Sockets then hold more of them.
+    pub(crate) fn shorten(&mut self, length: u16) {
+        let memory = socket_memory(self.datagram);
+        let held = |datagrams| u64::from(datagrams) * memory / socket_memory(length);
+        let held = self.socket_datagrams.map(held);
+        self.socket_datagrams = held.map(|held| u32::try_from(held).unwrap_or(u32::MAX));
+        self.datagram = length;
+    }
+}
+
+/// Memory that Linux counts for a datagram of `length` bytes in a socket: its head, and its data buffer, a power of two with headers in
+/// front and a description behind.
+pub(crate) fn socket_memory(length: u16) -> u64 {
+    const HEADERS: u64 = 106;
+    const DESCRIPTION: u64 = 320;
+    const HEAD: u64 = 256;
+    (u64::from(length) + HEADERS + DESCRIPTION).next_power_of_two() + HEAD
 }
 
 /// Round trip above which a packet counts as marked in a network without marks: the base round trip and the target of queueing delay,

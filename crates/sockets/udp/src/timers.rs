@@ -14,6 +14,8 @@ pub(crate) struct Timers {
     pub(crate) confirm_by: Option<Time>,
     /// Deadline for a round trip of a full-length datagram to the server.
     pub(crate) proven_by: Option<Time>,
+    /// Deadline for the proof that a path carries the longest datagrams, while it is open.
+    pub(crate) search_by: Option<Time>,
     /// Time of the next request for credit.
     pub(crate) blocked_at: Option<Time>,
     /// Time of the next close frame, or of the end.
@@ -28,6 +30,7 @@ impl Timers {
             spoken: now,
             confirm_by: None,
             proven_by: None,
+            search_by: None,
             blocked_at: None,
             close_at: None,
         }

@@ -2,7 +2,7 @@
 
 use super::line_rate::LineRate;
 use clap::{Args, ValueEnum, ValueHint};
-use clearway_udp::settings::MOST_PATHS;
+use clearway_udp::settings::{JUMBO_DATAGRAM, MOST_PATHS};
 use clearway_udp::{Security, ServerName, Settings, Transport};
 use clearway_units::Rate;
 use std::net::SocketAddr;
@@ -27,8 +27,8 @@ pub(crate) struct ConnectionArguments {
     /// where the round trip grows. If left out, the rate of the interface that leads to the other end, or 10 Gb/s if it is unknown
     #[arg(long, value_name = "RATE", value_parser = read_rate)]
     pub(crate) line_rate: Option<Rate>,
-    /// Largest datagram, as payload of UDP; 8952 suits jumbo frames
-    #[arg(long, value_name = "BYTES", default_value_t = 1452, value_parser = clap::value_parser!(u16).range(512..=65_000))]
+    /// Longest datagram, as payload of UDP. Where the interface or the paths carry less, datagrams are shorter
+    #[arg(long, value_name = "BYTES", default_value_t = JUMBO_DATAGRAM, value_parser = clap::value_parser!(u16).range(512..=65_000))]
     pub(crate) datagram: u16,
     /// Without ECN, for networks that do not mark congestion: a queueing delay counts as a mark
     #[arg(long)]

@@ -97,7 +97,7 @@ impl Report {
         format!(
             "{} over UDP, {place}, {encrypted}, datagrams of {} bytes\n\n{}\n{}",
             self.transport(),
-            self.settings.datagram,
+            self.measured.snapshot.datagram,
             self.facts().render(usize::MAX),
             paths_text(&self.measured.snapshot),
         )
@@ -157,7 +157,7 @@ impl Report {
             "both_ends": self.both_ends,
             "peer": self.peer.to_string(),
             "encrypted": self.is_encrypted(),
-            "datagram_bytes": self.settings.datagram,
+            "datagram_bytes": self.measured.snapshot.datagram,
             "line_rate_gbps": self.settings.line_rate.as_gbps(),
             "throughput_gbps": self.throughput(),
             "message_bytes_total": self.measured.bytes,

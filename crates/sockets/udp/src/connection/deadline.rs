@@ -27,6 +27,7 @@ impl Connection {
                 let keep_alive = timers.spoken + timers.idle / 3;
                 let own = at(timers.blocked_at).min(idle).min(keep_alive);
                 let own = own.min(at(timers.confirm_by)).min(at(timers.proven_by));
+                let own = own.min(at(timers.search_by));
                 core.min(own).min(self.paths.deadline())
             }
         }
@@ -66,6 +67,9 @@ impl Connection {
             self.events.closed(ConnectionError::Datagram { bytes });
             return self.begin_close(now, BROKEN);
         }
+        if self.timers.search_by.is_some_and(|by| by <= now) {
+            self.give_up_search(now);
+        }
         if self.timers.spoken + self.timers.idle / 3 <= now {
             self.timers.spoken = now;
             self.pending.push(Frame::KeepAlive);
@@ -103,6 +107,7 @@ impl Connection {
 
     /// The other end has closed.
     pub(super) fn on_closed_there(&mut self, now: Time, code: u64) {
+        self.end_search();
         self.pending.push(Frame::CloseReceived);
         if matches!(self.state, State::Draining) {
             return;

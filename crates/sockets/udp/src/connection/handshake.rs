@@ -62,6 +62,7 @@ impl Connection {
                 self.state = State::Open;
                 self.agree(agreed);
                 self.timers.proven_by = Some(now + agreed.idle);
+                self.begin_search(now);
             }
             _ => self.discarded.malformed += 1,
         }

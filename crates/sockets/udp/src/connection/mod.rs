@@ -16,6 +16,7 @@ mod deadline;
 mod flight;
 mod handshake;
 mod pacing;
+mod path_mtu;
 mod receive;
 mod transmit;
 
@@ -61,6 +62,8 @@ pub struct Transmit {
     pub ecn_capable: bool,
     /// Length of the datagram.
     pub length: usize,
+    /// Send with a system call of its own: the datagram may be too long for the interface, and then the call fails.
+    pub alone: bool,
 }
 
 /// Counters of discarded datagrams.
@@ -246,9 +249,15 @@ impl Connection {
         matches!(self.state, State::Open | State::ShuttingDown(_))
     }
 
-    /// True once an authentic packet has arrived from the other end.
+    /// True once an authentic packet has arrived from the other end, and the length of datagrams is known.
     pub fn is_connected(&self) -> bool {
-        self.confirmed && matches!(self.state, State::Open)
+        self.confirmed && !self.is_searching() && matches!(self.state, State::Open)
+    }
+
+    /// True once an authentic packet has arrived from the other end.
+    #[cfg(feature = "net")]
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.confirmed
     }
 
     /// True when the connection is over and sends and answers nothing more.
@@ -312,7 +321,7 @@ impl Connection {
     pub fn send(&mut self, now: Time, tag: u64, data: Bytes) -> Result<SendId, SendError> {
         match self.state {
             State::Connecting(_) => return Err(SendError::Early),
-            State::Open if !self.confirmed => return Err(SendError::Early),
+            State::Open if !self.is_connected() => return Err(SendError::Early),
             State::Open => {}
             _ => return Err(SendError::Closed),
         }
@@ -421,10 +430,11 @@ impl Connection {
         }
     }
 
-    /// The transport, created at its first use, so that the round trip is the least of several samples.
+    /// The transport, created at its first use, so that the round trip is the least of several samples; `None` while the length of
+    /// datagrams is unknown.
     fn core(&mut self) -> Option<&mut Core> {
         if self.core.is_none() {
-            let agreed = self.agreed?;
+            let agreed = self.agreed.filter(|_| !self.is_searching())?;
             let round_trip = self.round_trip.unwrap_or(Span::ZERO);
             let profile = Arc::new(profile(&self.settings, &agreed, round_trip));
             let path = profile.network.path;

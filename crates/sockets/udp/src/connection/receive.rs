@@ -83,9 +83,10 @@ impl Connection {
             // Since the answer to the client's last handshake message.
             self.note_round_trip(now.since(self.timers.spoken));
         }
-        if matches!(self.state, State::Open) {
-            self.events.connected();
+        if !self.is_client {
+            self.begin_search(now);
         }
+        self.tell_connected();
     }
 
     /// Processes a frame from a datagram of `length` bytes.
@@ -101,6 +102,9 @@ impl Connection {
                 if let Some(answer) = self.paths.on_response(now, path, from, token) {
                     self.timers.proven_by = None;
                     self.note_round_trip(answer.round_trip);
+                    if answer.full {
+                        self.end_search();
+                    }
                     // The application gets no events after the end.
                     if answer.came_up && self.is_open() {
                         self.events.path(path, true);
@@ -140,7 +144,8 @@ impl Connection {
     }
 
     fn on_transport(&mut self, now: Time, marked: bool, with_payload: bool, content: &[u8]) {
-        if !self.is_open() {
+        // While there is no length of datagrams there is no transport: the other end sends the packet again.
+        if !self.is_open() || self.is_searching() {
             return;
         }
         let network = Network {

@@ -21,9 +21,17 @@ impl Connection {
                     from: None,
                     ecn_capable: false,
                     length: out.len() - start,
+                    alone: false,
                 });
             }
             _ => {}
+        }
+        // The other end sends data as soon as its challenge is answered, and should have answered that of this end by then.
+        if self.is_searching()
+            && self.is_open()
+            && let Some(transmit) = self.challenge(now, out)
+        {
+            return Some(transmit);
         }
         if let Some(waiting) = self.pending.pop() {
             let place = waiting.place.unwrap_or_else(|| self.paths.next_up());
@@ -32,13 +40,8 @@ impl Connection {
         if !self.is_open() {
             return None;
         }
-        let random = &mut self.random;
-        if let Some(due) = self.paths.poll_challenge(now, || random.u64()) {
-            let frame = Frame::PathChallenge(due.token);
-            // Paths are good if they carry the longest datagrams in both directions.
-            let datagram = self.agreed.map_or(0, |agreed| agreed.datagram);
-            let length = if due.full { datagram.into() } else { 0 };
-            return Some(self.frame(now, (due.path, due.to), frame, length, out));
+        if let Some(transmit) = self.challenge(now, out) {
+            return Some(transmit);
         }
         let packet = match self.staged.pop() {
             Some(packet) => packet,
@@ -52,6 +55,22 @@ impl Connection {
     fn stage(&mut self, now: Time) -> Option<Packet> {
         let core = self.core.as_mut()?;
         self.staged.pull(|| core.poll_transmit(now))
+    }
+
+    /// Writes a challenge that is due.
+    fn challenge(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let random = &mut self.random;
+        let keeps = self.timers.search_by.is_some();
+        let due = self.paths.poll_challenge(now, keeps, || random.u64())?;
+        // Paths are good if they carry the longest datagrams in both directions.
+        let datagram = self.agreed.map_or(0, |agreed| agreed.datagram);
+        let length = if due.full { datagram.into() } else { 0 };
+        let frame = Frame::PathChallenge(due.token);
+        let transmit = self.frame(now, (due.path, due.to), frame, length, out);
+        Some(Transmit {
+            alone: due.full,
+            ..transmit
+        })
     }
 
     /// Writes a frame, padded to a datagram of `length` bytes.
@@ -156,6 +175,7 @@ impl Connection {
             from: self.source,
             ecn_capable,
             length: out.len() - start,
+            alone: false,
         }
     }
 }

@@ -393,6 +393,7 @@ impl Driver {
                 from: arrival.to,
                 ecn_capable: false,
                 length: self.datagram.len(),
+                alone: false,
             };
             sockets[0].send(&answer, &self.datagram);
         }
@@ -490,11 +491,15 @@ impl Driver {
         for entry in &mut self.entries {
             let told = entry.tell(now);
             any |= told.any;
+            if entry.stage == Stage::Fresh
+                && entry.connection.is_confirmed()
+                && let Some(listening) = &mut self.listening
+            {
+                listening.listener.on_connected(entry.connection.id());
+            }
             if told.connected && entry.stage == Stage::Fresh {
                 entry.stage = Stage::Offered;
-                let id = entry.connection.id();
                 if let Some(listening) = &mut self.listening {
-                    listening.listener.on_connected(id);
                     let channel = Channel::new(Arc::clone(&entry.shared));
                     listening.accepting.push(channel);
                 }

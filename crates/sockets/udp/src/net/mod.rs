@@ -20,7 +20,7 @@ use crate::connection::Connection;
 use crate::error::ConnectionError;
 use crate::incoming::{Acceptor, Allocate};
 use crate::listener::{Limits, Listener};
-use crate::settings::{PreSharedKey, Settings};
+use crate::settings::{LEAST_CARRIED, PreSharedKey, Settings};
 use clock::{Clock, seed};
 use driver::Driver;
 use shared::{Accepting, Shared};
@@ -142,7 +142,10 @@ pub async fn connect_with(
     settings: Settings,
     acceptor: Box<dyn Acceptor>,
 ) -> Result<Channel, ConnectError> {
-    let settings = settings.bounded();
+    let mut settings = settings.bounded();
+    if let Some(carried) = Socket::longest_datagram(server) {
+        settings.datagram = settings.datagram.min(carried.max(LEAST_CARRIED));
+    }
     let paths = settings.paths;
     let failed = |error| ConnectError::Socket { paths, error };
     let any = SocketAddr::new(

@@ -23,6 +23,8 @@ impl Batch {
         };
         let ends = |transmit: &Transmit| (transmit.to, transmit.from, transmit.ecn_capable);
         self.count < most
+            && !first.alone
+            && !transmit.alone
             && ends(&first) == ends(transmit)
             && transmit.length <= first.length
             // None of them was shorter.

@@ -42,6 +42,8 @@ pub struct ConnectionSnapshot {
     pub discarded: Discarded,
     /// State of each path, true if it is up, and its counters.
     pub paths: Vec<(bool, PathStatistics)>,
+    /// Longest datagram that this end sends, as UDP payload.
+    pub datagram: u16,
     /// The sender's window, flight and statistics.
     pub progress: Option<FlowProgress>,
     /// Least round trip of the handshake.
@@ -55,6 +57,7 @@ impl ConnectionSnapshot {
         self.discarded = connection.discarded();
         self.paths.clear();
         self.paths.extend(connection.path_statistics());
+        self.datagram = connection.datagram();
         self.progress = connection.progress();
         self.round_trip = connection.round_trip();
     }

@@ -66,6 +66,28 @@ fn a_server_at_all_addresses_takes_both_versions_and_answers_from_where_it_was_a
 }
 
 #[test]
+fn datagrams_are_at_most_as_long_as_the_interface_carries() {
+    run(async {
+        for (allowed, used) in [(8_952, 8_952), (1_200, 1_200)] {
+            let longest = Settings {
+                datagram: allowed,
+                ..settings()
+            };
+            let (client, server, _listening) = pair([longest.clone(), longest]).await;
+            for (from, to) in [(&client, &server), (&server, &client)] {
+                from.send(1, content(1, 100_000).into()).await.unwrap();
+                assert_eq!(to.receive().await.unwrap().data, content(1, 100_000));
+            }
+            // The last snapshot is that of the end.
+            client.shut_down(0).await;
+            server.ended().await;
+            assert_eq!(client.snapshot().datagram, used);
+            assert_eq!(server.snapshot().datagram, used);
+        }
+    });
+}
+
+#[test]
 fn messages_of_all_sizes_arrive_in_both_directions() {
     run(async {
         let (client, server, _listener) = pair([settings(), settings()]).await;

@@ -151,6 +151,34 @@ fn an_answer_to_a_challenge_is_as_long_as_that_and_at_most_the_agreed_datagram()
 }
 
 #[test]
+fn frames_before_the_length_of_datagrams_is_known_begin_no_transport() {
+    let settings = Settings {
+        datagram: 8_952,
+        ..Settings::new(Security::Insecure)
+    };
+    let mut listener = Listener::new(settings.clone(), Limits::default(), &[7; 32]);
+    let now = Time::from_us(1_000_000);
+    let from = "10.0.0.1:1000";
+    let (_, init) = with_cookie_and(settings, &mut listener, now, from, 1);
+    let (_, heard) = hear(&mut listener, now, from, &init);
+    let mut connection = accepted(heard).expect("a connection");
+    let (credit, blocked, transport) = (5, 6, 1);
+    for (number, kind) in (0u64..).zip([credit, blocked, transport]) {
+        let mut datagram = vec![0x40];
+        datagram.extend(connection.id().0.to_be_bytes());
+        datagram.extend(number.to_be_bytes());
+        datagram.extend([0, kind]);
+        datagram.extend([0xff; 100]);
+        connection.handle(now, address(from), false, &mut datagram);
+        assert!(!connection.has_transport() && !connection.is_connected());
+    }
+    // No challenge is answered.
+    connection.on_deadline(later(now, 100));
+    assert!(connection.is_connected());
+    assert_eq!(connection.datagram(), 1_452);
+}
+
+#[test]
 fn a_clock_that_begins_anew_makes_no_old_cookie_good() {
     let mut listener = listener(Limits::default());
     let now = Time::from_us(1_000_000);

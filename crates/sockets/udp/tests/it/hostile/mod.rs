@@ -67,10 +67,13 @@ proptest! {
         down in prop::collection::vec(length(), 0..25),
         paths in 1u8..10,
         rotate in any::<bool>(),
+        datagram in prop_oneof![Just(1_452u16), Just(4_000)],
+        mtu in prop_oneof![Just(usize::MAX), Just(1_472)],
         seed in any::<u64>(),
     ) {
         let mut settings = if rotate { small() } else { settings() };
         settings.paths = paths;
+        settings.datagram = datagram;
         settings.idle = Span::from_ms(30_000);
         let memory = settings.receive_memory + settings.send_memory + 1_000_256;
         let mut weather = weather;
@@ -79,6 +82,7 @@ proptest! {
             weather.hole = None;
         }
         let mut world = World::new([settings.clone(), settings], weather, seed);
+        world.mtu = [mtu; 2];
         world.post(CLIENT, &numbered(&up, 0));
         world.post(SERVER, &numbered(&down, 1_000));
         let done = world.run(Span::from_ms(600_000));
@@ -453,6 +457,75 @@ fn a_flood_of_handshakes_leaves_little_and_established_connections_alone() {
     assert!(world.run(Span::from_ms(1_000)));
 }
 
+/// Two messages between ends that allow these datagrams, over a network with these limits in each direction: the datagrams of each end, and
+/// the time until both ends were connected.
+fn discovered(datagrams: [u16; 2], mtu: [usize; 2], weather: Weather) -> ([u16; 2], Span) {
+    let with = |datagram| Settings {
+        datagram,
+        ..settings()
+    };
+    let mut world = World::new(datagrams.map(with), weather, 1);
+    let began = world.now;
+    world.mtu = mtu;
+    world.post(CLIENT, &numbered(&[10, 100_000], 0));
+    world.post(SERVER, &numbered(&[10, 100_000], 10));
+    let connected = |world: &World| {
+        world.ends.iter().flatten().count() == 2
+            && world.ends.iter().flatten().all(|end| end.is_connected())
+    };
+    assert!(world.run_until(Span::from_ms(10_000), connected));
+    let took = world.now.since(began);
+    assert!(world.run(Span::from_ms(10_000)), "at {:?}", world.now);
+    let sent = [CLIENT, SERVER].map(|end| world.ends[end].as_ref().unwrap().datagram());
+    (sent, took)
+}
+
+#[test]
+fn datagrams_are_as_long_as_the_paths_carry() {
+    const ANY: usize = usize::MAX;
+    // A proof costs a round trip, of 60 us, after the handshake.
+    let (sent, took) = discovered([8_000; 2], [ANY; 2], still());
+    assert_eq!(sent, [8_000; 2]);
+    assert!(took < Span::from_us(500), "{took:?}");
+    assert_eq!(discovered([8_000, 3_000], [ANY; 2], still()).0, [3_000; 2]);
+    assert_eq!(
+        discovered([1_452, 8_000], [1_452; 2], still()).0,
+        [1_452; 2]
+    );
+    for mtu in [[1_472, 1_472], [ANY, 1_472], [1_472, ANY], [7_999, ANY]] {
+        let (sent, took) = discovered([8_000; 2], mtu, still());
+        assert_eq!(sent, [1_452; 2], "{mtu:?}");
+        assert!(took < Span::from_ms(150), "{took:?}");
+    }
+    // Round trips of 400 ms are no reason to give up.
+    let far = Weather {
+        delay_us: 200_000,
+        ..still()
+    };
+    assert_eq!(discovered([8_000; 2], [ANY; 2], far).0, [8_000; 2]);
+}
+
+#[test]
+fn a_close_before_the_length_of_datagrams_is_known_is_told() {
+    let settings = Settings {
+        datagram: 8_000,
+        ..settings()
+    };
+    let mut world = World::new([settings.clone(), settings], still(), 1);
+    world.mtu = [1_472; 2];
+    let is_there = |world: &World| world.ends.iter().flatten().count() == 2;
+    assert!(world.run_until(Span::from_ms(1_000), is_there));
+    world.run_until(Span::from_ms(1), |_| false);
+    assert!(world.ends.iter().flatten().all(|end| !end.is_connected()));
+    let now = world.now;
+    world.ends[CLIENT].as_mut().unwrap().close(now, 5);
+    let closed = |world: &World| world.ends.iter().flatten().all(|end| end.is_closed());
+    assert!(world.run_until(Span::from_ms(5_000), closed));
+    let reason = ConnectionError::There(5);
+    let told = [Event::Connected, Event::Closed { reason }];
+    assert_eq!(world.sides[SERVER].events, told);
+}
+
 #[test]
 fn datagrams_that_do_not_pass_are_told() {
     let settings = Settings {
@@ -460,11 +533,11 @@ fn datagrams_that_do_not_pass_are_told() {
         ..settings()
     };
     let mut world = World::new([settings.clone(), settings], still(), 1);
-    world.mtu = 1_472;
+    world.mtu = [1_200; 2];
     world.post(CLIENT, &numbered(&[10, 100_000], 0));
     let closed = |world: &World| world.ends.iter().flatten().all(|end| end.is_closed());
     assert!(world.run_until(Span::from_ms(20_000), closed));
-    let reason = ConnectionError::Datagram { bytes: 8_000 };
+    let reason = ConnectionError::Datagram { bytes: 1_452 };
     assert!(reason.fix().contains("--datagram"));
     assert_eq!(
         world.sides[CLIENT].events.last(),

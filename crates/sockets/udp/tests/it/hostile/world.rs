@@ -97,8 +97,8 @@ pub(crate) struct World {
     pub(crate) rate: Rate,
     /// Longest wait of a datagram for the wire.
     pub(crate) most_wait: Span,
-    /// Longer datagrams are lost.
-    pub(crate) mtu: usize,
+    /// Longer datagrams from each end are lost.
+    pub(crate) mtu: [usize; 2],
     /// Number that a NAT adds to the client's ports.
     pub(crate) rebinding: u16,
 }
@@ -140,7 +140,7 @@ impl World {
             bytes: 0,
             rate: Rate::from_gbps(10),
             most_wait: Span::ZERO,
-            mtu: usize::MAX,
+            mtu: [usize::MAX; 2],
             rebinding: 0,
         };
         world.connect();
@@ -337,7 +337,7 @@ impl World {
                 && (from..until).contains(&ms)
                 && (direction == 2 || direction == end)
         });
-        let too_long = flight.bytes.len() > self.mtu;
+        let too_long = flight.bytes.len() > self.mtu[end];
         if lost || too_long || self.random.chance(weather.loss) {
             return;
         }
