@@ -74,7 +74,7 @@ fn tables_for_people_and_a_warning_without_encryption() {
     );
     assert!(
         text.starts_with(
-            "strack over UDP, both ends on this host, not encrypted, datagrams of 1452 bytes\n"
+            "strack over UDP, both ends on this host, not encrypted, datagrams of 8952 bytes\n"
         ),
         "{text}"
     );
