@@ -12,7 +12,7 @@ use clearway_transport::congestion::ControllerSettings;
 use clearway_transport::congestion::feedback::FeedbackSettings;
 use clearway_transport::paths::SelectorSettings;
 use clearway_transport::{Profile, Reliability};
-use clearway_udp::settings::MOST_PATHS;
+use clearway_udp::settings::{JUMBO_DATAGRAM, MAX_UNPROVEN_DATAGRAM, MOST_PATHS};
 use clearway_udp::{Security, Settings, Transport};
 use clearway_units::{HostId, Rate, Span, Time};
 use clearway_workload::Start;
@@ -26,10 +26,8 @@ const MOST_FLOWS: usize = 1024;
 const MOST_FLOWS_OF_HOST: usize = 64;
 /// Longest message, which is in memory at both ends.
 const LONGEST_FLOW: u64 = 256 << 20;
-/// Longest datagram that fits a frame of Ethernet.
-const USUAL_DATAGRAM: u16 = 1452;
 /// Longest datagram of a bed.
-const LONGEST_DATAGRAM: u64 = 8952;
+const LONGEST_DATAGRAM: u64 = JUMBO_DATAGRAM as u64;
 
 /// A scenario that a bed can carry.
 #[derive(Debug, Clone)]
@@ -419,9 +417,9 @@ fn connection(
     settings.paths = paths;
     settings.ecn = switches == Switches::Soft && scenario.switch.ports.ecn;
     settings.line_rate = slowest_host(&assembly.topology);
-    settings.datagram = USUAL_DATAGRAM;
+    settings.datagram = MAX_UNPROVEN_DATAGRAM;
     if given.contains("transport.payload") {
-        let overhead = u32::from(USUAL_DATAGRAM) - settings.profile(Span::ZERO).network.payload;
+        let overhead = u32::from(settings.datagram) - settings.profile(Span::ZERO).network.payload;
         let datagram = u64::from(assembly.network.payload + overhead);
         if !(512..=LONGEST_DATAGRAM).contains(&datagram) {
             return Err(Fault::new(

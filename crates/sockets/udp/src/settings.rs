@@ -324,11 +324,15 @@ pub(crate) fn largest_window(network: &NetworkFacts, round_trip: Span) -> u64 {
     bytes + bytes / 4
 }
 
-/// Bytes of a message in a full packet. What is encrypted has whole blocks of AES: the rest of a block costs more than another block.
-fn payload(datagram: u16) -> u32 {
+/// Bytes of a message in a full packet. The encrypted part has whole blocks of AES: the rest of a block costs more than another block.
+fn payload(settings: &Settings, datagram: u16) -> u32 {
     const BLOCK: usize = 16;
     let content = usize::from(datagram) - HEADER - TAG;
-    (content - content % BLOCK - (DATA_HEADER - HEADER)) as u32
+    let rest = match settings.security {
+        Security::Key(_) => content % BLOCK,
+        Security::Insecure => 0,
+    };
+    (content - rest - (DATA_HEADER - HEADER)) as u32
 }
 
 /// The profile for a round trip.
@@ -338,7 +342,7 @@ pub(crate) fn profile(
     round_trip: Span,
 ) -> Profile {
     let rtt = round_trip.clamp(LEAST_ROUND_TRIP, LONGEST_ROUND_TRIP);
-    let payload = payload(agreed.datagram);
+    let payload = payload(settings, agreed.datagram);
     let line_rate = settings.line_rate;
     let frame = Bytes::new(u64::from(agreed.datagram) + u64::from(NETWORK));
     let base_rtt = rtt + line_rate.span_of(frame);
@@ -410,7 +414,10 @@ mod tests {
         assert_eq!(timeout(100_000), Span::from_ms(500));
         let near = profile(&settings, &agreed, Span::from_us(5)).network;
         assert_eq!(near.propagation_rtt, Span::from_us(150));
-        assert_eq!(near.payload, 1452 - 91 - 11);
+        assert_eq!(near.payload, 1452 - 91);
+        let encrypted = Settings::new(Security::Key(PreSharedKey([1; 32])));
+        let encrypted = encrypted.profile(Span::ZERO).network.payload;
+        assert_eq!(encrypted, 1452 - 91 - 11);
     }
 
     #[test]

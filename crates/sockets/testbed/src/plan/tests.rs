@@ -37,6 +37,16 @@ fn hosts_alone_are_made_for_switches_in_user_space() {
     insta::assert_snapshot!(plan.to_text());
 }
 
+#[test]
+fn packets_of_connections_carry_the_payload_of_the_scenario() {
+    for payload in [900, 1000, 1357, 4096] {
+        let key = format!("transport.payload=\"{payload}B\"");
+        let setup = setup(&[&key], Switches::Soft).unwrap();
+        let network = setup.settings.profile(clearway_units::Span::ZERO).network;
+        assert_eq!(network.payload, payload);
+    }
+}
+
 /// Devices of a bed of kernel switches that delay or lose packets, with their settings.
 fn impaired(keys: &[&str]) -> Vec<String> {
     let plan = plan(keys, Switches::Kernel).unwrap();
