@@ -27,7 +27,7 @@ impl Connection {
             let most = self.timers.idle / MOST_OF_IDLE;
             self.timers.search_by = Some(now + round_trips.max(LEAST_SEARCH).min(most));
             self.paths.challenge_all(now);
-            // A server searches at the same time only if something reaches it.
+            // Short, so that both ends hear each other, and search at the same time, where challenges are lost.
             self.pending.push(Frame::KeepAlive);
         }
     }

@@ -143,9 +143,6 @@ pub async fn connect_with(
     acceptor: Box<dyn Acceptor>,
 ) -> Result<Channel, ConnectError> {
     let mut settings = settings.bounded();
-    if let Some(carried) = Socket::longest_datagram(server) {
-        settings.datagram = settings.datagram.min(carried.max(LEAST_CARRIED));
-    }
     let paths = settings.paths;
     let failed = |error| ConnectError::Socket { paths, error };
     let any = SocketAddr::new(
@@ -155,6 +152,9 @@ pub async fn connect_with(
         },
         0,
     );
+    if let Some(carried) = Socket::longest_datagram(any, server) {
+        settings.datagram = settings.datagram.min(carried.max(LEAST_CARRIED));
+    }
     let sockets: io::Result<Vec<_>> = (0..paths).map(|_| Socket::bind(any)).collect();
     let sockets = sockets.map_err(failed)?;
     let settings = for_sockets(settings, &sockets);

@@ -5,7 +5,7 @@ use crate::settings::socket_memory;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Type};
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Poll};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
@@ -70,14 +70,10 @@ impl Socket {
         u32::try_from(bytes.ok()? as u64 / socket_memory(length)).ok()
     }
 
-    /// Longest datagram, as UDP payload, that the interface towards `peer` carries, if the operating system tells it.
-    pub(super) fn longest_datagram(peer: SocketAddr) -> Option<u16> {
-        let any: IpAddr = match peer {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
+    /// Longest datagram, as UDP payload, that the interface from `any` address towards `peer` carries, if the operating system tells it.
+    pub(super) fn longest_datagram(any: SocketAddr, peer: SocketAddr) -> Option<u16> {
         // `connect` of a UDP socket chooses a route and sends no packet.
-        let socket = std::net::UdpSocket::bind((any, 0)).ok()?;
+        let socket = std::net::UdpSocket::bind(any).ok()?;
         socket.connect(peer).ok()?;
         // With IPv4 as well: 1452 bytes on Ethernet were faster than 1472 (docs/src/performance.md).
         const HEADERS_OF_IPV6: u32 = 48;

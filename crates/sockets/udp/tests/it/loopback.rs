@@ -66,7 +66,7 @@ fn a_server_at_all_addresses_takes_both_versions_and_answers_from_where_it_was_a
 }
 
 #[test]
-fn datagrams_are_at_most_as_long_as_the_interface_carries() {
+fn datagrams_on_loopback_are_as_long_as_the_ends_allow() {
     run(async {
         for (allowed, used) in [(8_952, 8_952), (1_200, 1_200)] {
             let longest = Settings {

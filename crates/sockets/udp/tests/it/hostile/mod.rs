@@ -505,14 +505,20 @@ fn datagrams_are_as_long_as_the_paths_carry() {
     assert_eq!(discovered([8_000; 2], [ANY; 2], far).0, [8_000; 2]);
 }
 
-#[test]
-fn a_close_before_the_length_of_datagrams_is_known_is_told() {
+/// Two ends that allow long datagrams, over a network that carries shorter ones.
+fn narrow(mtu: usize) -> World {
     let settings = Settings {
         datagram: 8_000,
         ..settings()
     };
     let mut world = World::new([settings.clone(), settings], still(), 1);
-    world.mtu = [1_472; 2];
+    world.mtu = [mtu; 2];
+    world
+}
+
+#[test]
+fn a_close_before_the_length_of_datagrams_is_known_is_told() {
+    let mut world = narrow(1_472);
     let is_there = |world: &World| world.ends.iter().flatten().count() == 2;
     assert!(world.run_until(Span::from_ms(1_000), is_there));
     world.run_until(Span::from_ms(1), |_| false);
@@ -528,12 +534,7 @@ fn a_close_before_the_length_of_datagrams_is_known_is_told() {
 
 #[test]
 fn datagrams_that_do_not_pass_are_told() {
-    let settings = Settings {
-        datagram: 8_000,
-        ..settings()
-    };
-    let mut world = World::new([settings.clone(), settings], still(), 1);
-    world.mtu = [1_200; 2];
+    let mut world = narrow(1_200);
     world.post(CLIENT, &numbered(&[10, 100_000], 0));
     let closed = |world: &World| world.ends.iter().flatten().all(|end| end.is_closed());
     assert!(world.run_until(Span::from_ms(20_000), closed));
