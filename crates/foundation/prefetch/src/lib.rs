@@ -30,9 +30,10 @@ fn lines(start: *const u8, bytes: usize) {
         return;
     }
     let skipped = start.addr() % LINE;
-    let first = start.wrapping_sub(skipped);
-    for line in (0..skipped + bytes).step_by(LINE) {
-        load(first.wrapping_add(line));
+    let (mut line, end) = (start.wrapping_sub(skipped), start.wrapping_add(bytes));
+    while line < end {
+        load(line);
+        line = line.wrapping_add(LINE);
     }
 }
 

@@ -137,10 +137,13 @@ impl<O: Observation, T: Telemetry> FabricDomain<O, T> {
 fn prefetch_hosts<T: Telemetry>(next: &[Time], hosts: &[Host<T>], round: &Round) {
     let is_due = |place: usize| next.get(place).is_some_and(|next| *next < round.end());
     if is_due(0) {
-        hosts[0].prefetch_contents();
+        hosts[0].prefetch_flows();
     }
     if is_due(1) {
-        prefetch(&hosts[1]);
+        hosts[1].prefetch_contents();
+    }
+    if is_due(2) {
+        prefetch(&hosts[2]);
     }
 }
 

@@ -55,6 +55,12 @@ impl<T: Telemetry> Endpoints<T> {
         self.first.prefetch();
     }
 
+    /// Loads what that points to.
+    #[inline]
+    pub(crate) fn prefetch_contents(&self) {
+        self.first.prefetch_contents();
+    }
+
     pub(crate) fn host(&self) -> HostId {
         self.first.host()
     }

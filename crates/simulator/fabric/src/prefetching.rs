@@ -3,4 +3,4 @@
 use clearway_prefetch::LINE;
 
 /// Most bytes of packets that are loaded for an inlet, or for a queue: about what a port sends or receives in a round.
-pub(crate) const MOST_BYTES: usize = 16 * LINE;
+pub(crate) const MOST_BYTES: usize = 24 * LINE;

@@ -19,4 +19,10 @@ impl<T: Telemetry> Host<T> {
         self.endpoints.prefetch();
         self.link.prefetch_mailbox();
     }
+
+    /// Loads what its flows point to.
+    #[inline]
+    pub(crate) fn prefetch_flows(&self) {
+        self.endpoints.prefetch_contents();
+    }
 }

@@ -99,18 +99,20 @@ impl<P> Fifo<P> {
         self.slots.get_mut(place)
     }
 
-    /// Loads the oldest elements into the caches.
+    /// Loads the oldest elements, and the slots that are filled next, into the caches.
     #[inline]
     pub(super) fn prefetch(&self) {
-        let end = self.first + self.count;
-        let (before_end, wrapped) = (
-            end.min(self.slots.len()),
-            end.saturating_sub(self.slots.len()),
-        );
-        let oldest = &self.slots[self.first..before_end];
-        prefetch_first(oldest, MOST_BYTES);
-        let left = MOST_BYTES.saturating_sub(size_of_val(oldest));
-        prefetch_first(&self.slots[..wrapped], left);
+        let free = self.slots.len() - self.count;
+        for (number, count) in [(0, self.count), (self.count, free)] {
+            let place = self.place(number);
+            let before_end = count.min(self.slots.len() - place);
+            let (start, rest) = (
+                &self.slots[place..place + before_end],
+                &self.slots[..count - before_end],
+            );
+            prefetch_first(start, MOST_BYTES);
+            prefetch_first(rest, MOST_BYTES.saturating_sub(size_of_val(start)));
+        }
     }
 
     /// Takes the oldest element out, if there is one.

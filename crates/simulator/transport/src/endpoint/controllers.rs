@@ -2,6 +2,7 @@
 
 use crate::congestion::Controller;
 use crate::exact_push;
+use clearway_prefetch::prefetch_first;
 
 /// Number of a controller in its endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,6 +29,12 @@ impl Controllers {
                 ControllerId(self.table.len() as u32 - 1)
             }
         }
+    }
+
+    /// Loads the controllers into the caches.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch_first(&self.table, usize::MAX);
     }
 
     /// Frees the number of a controller.

@@ -7,7 +7,7 @@ use crate::endpoint::flow::FinalAck;
 use crate::exact_push;
 use crate::packet::Packet;
 use crate::profile::Profile;
-use clearway_prefetch::prefetch_first;
+use clearway_prefetch::{LINE, prefetch_first};
 use clearway_units::Time;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -53,12 +53,10 @@ impl Directory {
 /// With more flows than this nobody knows which of them is next.
 const FEW: usize = 2;
 
-/// Loads all of `slots`, if they are few.
+/// True if `slots` are so few that the next packets probably touch all of them.
 #[inline]
-pub(super) fn prefetch_if_few<S>(slots: &[S]) {
-    if slots.len() <= FEW {
-        prefetch_first(slots, usize::MAX);
-    }
+pub(super) fn are_few<S>(slots: &[S]) -> bool {
+    slots.len() <= FEW
 }
 
 /// A receiver in its slot.
@@ -109,7 +107,18 @@ impl Receivers {
     /// Loads the receivers into the caches, if they are few.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        prefetch_if_few(&self.slots);
+        if are_few(&self.slots) {
+            prefetch_first(&self.slots, usize::MAX);
+        }
+    }
+
+    /// Loads what they point to.
+    #[inline]
+    pub(crate) fn prefetch_contents(&self) {
+        if are_few(&self.slots) {
+            let slots = self.slots.iter().flatten();
+            slots.for_each(|slot| slot.receiver.prefetch());
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -281,6 +290,12 @@ impl TimerHeap {
     #[inline]
     pub(crate) fn push(&mut self, time: Time, slot: u32) {
         self.heap.push(Reverse((time, slot)));
+    }
+
+    /// Loads the first timers into the caches.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch_first(self.heap.as_slice(), LINE);
     }
 
     #[inline]

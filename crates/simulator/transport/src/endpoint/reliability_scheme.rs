@@ -258,6 +258,14 @@ impl Sender {
         of_both!(self, sender => sender.has_packets())
     }
 
+    /// Loads what the sender points to into the caches.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        if let Self::SelectiveRepeat(sender) = self {
+            sender.prefetch();
+        }
+    }
+
     pub(crate) fn sent_end(&self) -> u64 {
         of_both!(self, sender => sender.sent_end())
     }
@@ -445,6 +453,14 @@ pub(crate) enum Receiver {
 }
 
 impl Receiver {
+    /// Loads what the receiver points to into the caches.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        if let Self::SelectiveRepeat(receiver) = self {
+            receiver.prefetch();
+        }
+    }
+
     pub(crate) fn new(flow: FlowId, rules: &Rules) -> Self {
         match &rules.scheme {
             SchemeRules::SelectiveRepeat(rules) => {

@@ -22,6 +22,7 @@ use super::{
     DEFAULT_PATHS, PathFeedback, PathId, PathSelector, SelectorContext, SelectorDefinition,
     SendState,
 };
+use clearway_prefetch::{LINE, prefetch_first};
 use clearway_units::{Span, Time};
 use std::num::NonZero;
 
@@ -99,6 +100,12 @@ impl SelectorDefinition for Adaptive {
 }
 
 impl Adaptive {
+    /// Loads the marks of the paths into the caches.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch_first(&self.bad, LINE);
+    }
+
     #[inline]
     fn is_bad(&self, path: u32) -> bool {
         self.bad[(path >> 6) as usize] >> (path & 63) & 1 != 0

@@ -1,6 +1,7 @@
 //! The messages of a sender: a map from sequence numbers to payload, and from acknowledgements to finished messages.
 
 use crate::packet::{DataFlags, Header};
+use clearway_prefetch::{LINE, prefetch_first};
 use clearway_units::{Bytes, MessageId};
 use std::collections::VecDeque;
 
@@ -79,6 +80,12 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
+    /// Loads the oldest message that is open into the caches.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch_first(self.open.as_slices().0, LINE);
+    }
+
     #[inline]
     pub(crate) fn has_unsent(&self) -> bool {
         self.cursor.active

@@ -90,6 +90,14 @@ impl Paths {
         Self { salt, selector }
     }
 
+    /// Loads what the selector points to into the caches.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        if let Selector::Adaptive(selector) = &self.selector {
+            selector.prefetch();
+        }
+    }
+
     /// Source port of the next data packet.
     #[inline]
     pub(crate) fn next_port(&mut self, state: &SendState) -> u16 {

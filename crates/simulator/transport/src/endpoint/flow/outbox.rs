@@ -3,6 +3,7 @@
 use crate::congestion::telemetry::IntPacket;
 use crate::exact_push;
 use crate::packet::{Class, ClassSet};
+use clearway_prefetch::{LINE, prefetch_first};
 use std::collections::VecDeque;
 
 /// The packets and flows of one data class.
@@ -49,6 +50,21 @@ impl<T> Outbox<T> {
             turn: 0,
             waiting: ClassSet::EMPTY,
             sendable: ClassSet::EMPTY,
+        }
+    }
+
+    /// Loads what the next packet will touch into the caches: the first control packets and the queues.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch_first(self.control.as_slices().0, 4 * LINE);
+        prefetch_first(&self.queues, 2 * LINE);
+    }
+
+    /// Loads what the first queue points to.
+    #[inline]
+    pub(crate) fn prefetch_contents(&self) {
+        if let Some(queue) = self.queues.first() {
+            prefetch_first(queue.round_robin.as_slices().0, LINE);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The receiver's bitmap: packets beyond the expected one that have arrived.
 
+use clearway_prefetch::prefetch;
+
 /// A ring of bits addressed by sequence number. It holds `capacity` consecutive numbers; its owner keeps track of which.
 #[derive(Debug, Clone)]
 pub(crate) struct Bitmap {
@@ -18,6 +20,12 @@ impl Bitmap {
     #[inline]
     fn word(&self, psn: u64) -> usize {
         (psn >> 6) as usize & (self.words.len() - 1)
+    }
+
+    /// Loads the word of `psn` into the caches.
+    #[inline]
+    pub(crate) fn prefetch(&self, psn: u64) {
+        prefetch(&self.words[self.word(psn)]);
     }
 
     /// Sets the bit of `psn`; false if it was set before.

@@ -8,6 +8,7 @@ use crate::endpoint::flow::{Reports, answer};
 use crate::exact_push;
 use crate::packet::{DataFlags, Header, Packet};
 use crate::report::Event;
+use clearway_prefetch::{LINE, prefetch_first};
 use clearway_units::{Bytes, FlowId, MessageId, Time};
 use std::collections::VecDeque;
 
@@ -63,6 +64,13 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
+    /// Loads what the next packets will touch into the caches: the bitmap and the messages that have begun.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.bitmap.prefetch(self.expected);
+        prefetch_first(&self.incoming, LINE);
+    }
+
     pub(crate) fn new(flow: FlowId, rules: &Rules) -> Self {
         Self {
             expected: 0,

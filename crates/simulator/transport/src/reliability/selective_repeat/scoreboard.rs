@@ -1,6 +1,7 @@
 //! The sender's scoreboard: three bits for each packet of the window.
 
 use super::bitmap::ones;
+use clearway_prefetch::prefetch;
 use std::ops::Range;
 
 /// 64 consecutive packets.
@@ -67,6 +68,13 @@ impl Scoreboard {
             blocks: vec![Block::default(); capacity as usize / 64].into_boxed_slice(),
             resent: 0..0,
         }
+    }
+
+    /// Loads the block of packet `psn` into the caches.
+    #[inline]
+    pub(crate) fn prefetch(&self, psn: u64) {
+        let index = (psn >> 6) as usize & (self.blocks.len() - 1);
+        prefetch(&self.blocks[index]);
     }
 
     #[inline]

@@ -71,6 +71,14 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
+    /// Loads what the next packets will touch into the caches: paths, and the scoreboard and messages of the oldest packets.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.scoreboard.prefetch(self.acknowledged);
+        self.messages.prefetch();
+        self.paths.prefetch();
+    }
+
     pub(crate) fn new(
         ends: SenderIdentity,
         paths: Paths,
