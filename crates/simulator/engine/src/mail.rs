@@ -2,6 +2,7 @@
 
 use crate::Round;
 use clearway_prefetch::prefetch;
+use clearway_units::Time;
 use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// the other. They are there so that the compiler, and not a comment, guarantees it.
 #[derive(Debug)]
 struct Mailbox<M> {
-    halves: [Mutex<Vec<M>>; 2],
+    halves: [Mutex<Delivery<M>>; 2],
+}
+
+/// Messages for one round.
+#[derive(Debug)]
+struct Delivery<M> {
+    messages: Vec<M>,
+    /// The time that the writer has named with them.
+    first: Time,
+}
+
+impl<M> Default for Delivery<M> {
+    fn default() -> Self {
+        Self {
+            messages: Vec::new(),
+            first: Time::NEVER,
+        }
+    }
 }
 
 /// Flags by which a domain learns which of its inlets have messages.
@@ -158,6 +176,12 @@ impl<M> Outlet<M> {
 
     /// Hands over all posted messages; the reader finds them in the round after this one.
     pub fn send(&mut self, round: &Round) {
+        self.send_with_time(round, Time::ZERO);
+    }
+
+    /// As [`send`](Self::send), and names a time: that at which the reader has something to do. The reader learns it without a look at the
+    /// messages, which may be in no cache.
+    pub fn send_with_time(&mut self, round: &Round, first: Time) {
         if self.messages.is_empty() {
             return;
         }
@@ -167,10 +191,11 @@ impl<M> Outlet<M> {
             let mut waiting = self.mailbox.halves[half]
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            if waiting.is_empty() {
-                std::mem::swap(&mut *waiting, &mut self.messages);
+            waiting.first = waiting.first.min(first);
+            if waiting.messages.is_empty() {
+                std::mem::swap(&mut waiting.messages, &mut self.messages);
             } else {
-                waiting.append(&mut self.messages);
+                waiting.messages.append(&mut self.messages);
             }
         }
         self.reader.announce(half, self.inlet, messages);
@@ -192,22 +217,24 @@ impl<M> Inlet<M> {
         prefetch(&*self.mailbox);
     }
 
-    /// Takes over the messages sent in the round before. To be called in each round in which the engine names this inlet.
-    pub fn collect(&mut self, round: &Round, buffers: &mut BufferPool<M>) {
+    /// Takes over the messages sent in the round before. To be called in each round in which the engine names this inlet. Returns the
+    /// earliest [time that was named](Outlet::send_with_time) with them.
+    pub fn collect(&mut self, round: &Round, buffers: &mut BufferPool<M>) -> Time {
         let mut waiting = self.mailbox.halves[round.reading_half()]
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if self.read == self.messages.len() {
             buffers.take_back(std::mem::replace(
                 &mut self.messages,
-                std::mem::take(&mut *waiting),
+                std::mem::take(&mut waiting.messages),
             ));
         } else {
             self.messages.drain(..self.read);
-            self.messages.append(&mut waiting);
-            buffers.take_back(std::mem::take(&mut *waiting));
+            self.messages.append(&mut waiting.messages);
+            buffers.take_back(std::mem::take(&mut waiting.messages));
         }
         self.read = 0;
+        std::mem::replace(&mut waiting.first, Time::NEVER)
     }
 
     /// Gives the buffer back if all messages are read.
@@ -267,14 +294,19 @@ impl<M> Inlet<M> {
         self.unread().iter().for_each(&mut look);
         for half in &self.mailbox.halves {
             let waiting = half.lock().unwrap_or_else(PoisonError::into_inner);
-            waiting.iter().for_each(&mut look);
+            waiting.messages.iter().for_each(&mut look);
         }
     }
 
     /// Number of messages that have been sent and not read, messages for later rounds included. For use between rounds.
     pub fn in_transit(&self) -> usize {
         let halves = self.mailbox.halves.iter();
-        let waiting = halves.map(|half| half.lock().unwrap_or_else(PoisonError::into_inner).len());
+        let waiting = halves.map(|half| {
+            half.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .messages
+                .len()
+        });
         self.unread().len() + waiting.sum::<usize>()
     }
 }
@@ -311,7 +343,7 @@ impl MailboxBuilder {
             "domain {domain} has more inlets than announced"
         );
         let mailbox = Arc::new(Mailbox {
-            halves: [Mutex::new(Vec::new()), Mutex::new(Vec::new())],
+            halves: Default::default(),
         });
         let outlet = Outlet {
             mailbox: Arc::clone(&mailbox),
@@ -369,6 +401,28 @@ mod tests {
         ends[3].1.collect(&round(1), &mut buffers);
         assert_eq!(ends[3].1.unread(), [1, 2]);
         assert!(!room.has_mail(&round(3)), "taken once");
+    }
+
+    #[test]
+    fn the_reader_learns_the_earliest_time_that_was_named() {
+        let mut buffers = BufferPool::default();
+        let (mut outlet, mut inlet) = MailboxBuilder::new(&[1]).mailbox::<u32>(0);
+        let mut post_at = |ordinal, first| {
+            outlet.post(1, &mut buffers);
+            outlet.send_with_time(&round(ordinal), first);
+        };
+        post_at(0, Time::from_us(7));
+        post_at(0, Time::from_us(5));
+        post_at(1, Time::from_us(3));
+        outlet.send_with_time(&round(1), Time::ZERO); // Nothing is posted.
+        assert_eq!(inlet.collect(&round(1), &mut buffers), Time::from_us(5));
+        assert_eq!(inlet.unread(), [1, 1]);
+        assert_eq!(inlet.collect(&round(2), &mut buffers), Time::from_us(3));
+        assert_eq!(inlet.unread(), [1, 1, 1]);
+        outlet.post(1, &mut buffers);
+        outlet.send(&round(2));
+        assert_eq!(inlet.collect(&round(3), &mut buffers), Time::ZERO);
+        assert_eq!(inlet.collect(&round(5), &mut buffers), Time::NEVER);
     }
 
     #[test]

@@ -119,10 +119,9 @@ impl<T: Telemetry> Host<T> {
         self.program.deliver(at, delivery);
     }
 
-    /// New packets have come in; returns when the first of all waiting ones arrives.
+    /// New packets have come in; returns when the first of them arrives.
     pub(crate) fn collect(&mut self, round: &Round, buffers: &mut BufferPool<Arrival<T>>) -> Time {
-        self.inlet.collect(round, buffers);
-        self.arrival()
+        self.inlet.collect(round, buffers)
     }
 
     pub(crate) fn id(&self) -> HostId {

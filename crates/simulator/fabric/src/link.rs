@@ -532,7 +532,7 @@ impl<T: Telemetry> Link<T> {
             .posted()
             .first()
             .map_or(Time::NEVER, |arrival| arrival.time);
-        self.outlet.send(round);
+        self.outlet.send_with_time(round, first);
         first
     }
 }

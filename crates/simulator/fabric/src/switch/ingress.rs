@@ -206,7 +206,7 @@ impl<T> Ingress<T> {
         self.inlets[port].prefetch_mailbox();
     }
 
-    /// New messages have come in at `port`; returns when the first of the unread ones arrives. If it `prefetches`, it loads them into the
+    /// New messages have come in at `port`; returns when the first of them arrives. If it `prefetches`, it loads the unread ones into the
     /// caches.
     pub(super) fn collect(
         &mut self,
@@ -216,13 +216,13 @@ impl<T> Ingress<T> {
         prefetches: bool,
     ) -> Time {
         let inlet = &mut self.inlets[port];
-        inlet.collect(round, buffers);
+        let first = inlet.collect(round, buffers);
+        debug_assert!(inlet.unread().iter().any(|arrival| arrival.time == first));
         if prefetches {
             prefetch_first(inlet.unread(), MOST_BYTES);
         }
         self.pending.insert(port);
-        let first = inlet.unread().first();
-        first.map_or(Time::NEVER, |arrival| arrival.time)
+        first
     }
 
     /// Calls `visit` with port, place among the unread messages and message for everything that arrives within the round, port by port.
