@@ -10,6 +10,7 @@ mod equal_cost;
 mod equivalent_switches;
 mod error;
 mod gpu_nodes;
+mod group_table;
 mod groups;
 mod ideal;
 mod multi_plane;

@@ -11,6 +11,7 @@ use super::detour_hops::DetourHops;
 use super::detours::DetourBounds;
 use super::equal_cost::Bundle;
 use super::equivalent_switches;
+use super::group_table::{GroupTable, GroupTableBuilder};
 use super::neighbours::{Hop, switch_neighbours};
 use super::path_class::PathClass;
 use super::paths::{Paths, PathsBuilder};
@@ -35,8 +36,8 @@ pub struct AttachmentPoint {
 pub struct SwitchRoutes {
     /// The group of the hosts on this switch, if it has any.
     own_group: Option<u16>,
-    /// For each group, the place of its next hops in `sets`. This is the large table, which all packets look into.
-    towards: Arc<[u16]>,
+    /// For each group, the place of its next hops in `sets`.
+    towards: GroupTable,
     /// Distinct sets of next hops: ranges of `ports`.
     sets: Arc<[(u32, u16)]>,
     ports: Arc<[u16]>,
@@ -54,7 +55,7 @@ impl SwitchRoutes {
         if Some(to.group) == self.own_group {
             return NextHops::Host(to.port);
         }
-        let (first, count) = self.sets[usize::from(self.towards[usize::from(to.group)])];
+        let (first, count) = self.sets[usize::from(self.towards.get(to.group))];
         NextHops::Ports(&self.ports[first as usize..first as usize + usize::from(count)])
     }
 
@@ -68,7 +69,7 @@ impl SwitchRoutes {
         if Some(to.group) == self.own_group {
             return to.port.into();
         }
-        let (first, count) = self.sets[usize::from(self.towards[usize::from(to.group)])];
+        let (first, count) = self.sets[usize::from(self.towards.get(to.group))];
         debug_assert!(count > 0, "a way to each group");
         usize::from(self.ports[first as usize + choose(count.into())])
     }
@@ -82,8 +83,8 @@ impl SwitchRoutes {
 
     /// The sets of next hops that packets without a detour take: those of groups come first.
     fn sets_in_use(&self) -> &[(u32, u16)] {
-        let last = self.towards.iter().max();
-        &self.sets[..last.map_or(0, |last| usize::from(*last) + 1)]
+        let last = self.towards.highest();
+        &self.sets[..last.map_or(0, |last| usize::from(last) + 1)]
     }
 
     /// The place of the switch among those with hosts, if it has any.
@@ -118,7 +119,7 @@ pub struct Routes {
 #[derive(Default)]
 struct Table {
     own_group: Option<u16>,
-    towards: Vec<u16>,
+    towards: GroupTableBuilder,
     sets: Vec<(u32, u16)>,
     detours: Vec<(u32, u16)>,
     ports: Vec<u16>,
@@ -307,7 +308,7 @@ impl Search {
         mut on_tree: impl FnMut(Root, &[Bundle]) -> Result<(), TopologyError>,
     ) -> Result<Vec<SwitchRoutes>, TopologyError> {
         let mut tables: Vec<Table> = Vec::new();
-        tables.resize_with(topology.switches.len(), || Table::towards(groups.len()));
+        tables.resize_with(topology.switches.len(), Table::default);
         let twins = match self.has_twins {
             true => equivalent_switches::of_each(&self.hops, groups),
             false => vec![None; groups.len()],
@@ -355,12 +356,12 @@ impl Search {
                 others.entry(at).or_default().push((place, ports));
             }
         }
-        // Table by table: no cache holds all of them, which are 400 MB for 262 144 hosts.
+        // Table by table: no cache holds all of them.
         for (at, table) in tables.iter_mut().enumerate() {
             let mut from = 0;
             let mut copy = |table: &mut Table, to: usize| {
                 for twin in &copies[from..to] {
-                    table.towards.push(table.towards[twin.of]);
+                    table.towards.push(table.towards.get(twin.of));
                 }
                 from = to + 1;
             };
@@ -504,14 +505,6 @@ impl Search {
 }
 
 impl Table {
-    /// An empty table with room for the ways to so many groups.
-    fn towards(groups: usize) -> Self {
-        Self {
-            towards: Vec::with_capacity(groups),
-            ..Self::default()
-        }
-    }
-
     /// Appends the next hops to the next group, sharing equal sets.
     fn learn(&mut self, ports: &[u16]) {
         let set = self.set_of(ports);
@@ -539,7 +532,7 @@ impl Table {
     fn finish(self) -> SwitchRoutes {
         SwitchRoutes {
             own_group: self.own_group,
-            towards: self.towards.into(),
+            towards: self.towards.finish(),
             sets: self.sets.into(),
             ports: self.ports.into(),
             detours: self.detours.into(),
