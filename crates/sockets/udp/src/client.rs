@@ -1,8 +1,9 @@
 //! The client's part of the handshake: the datagrams that the client sends until the server answers.
 //!
 //! The first Init asks for a cookie. The handshake message is bound to the cookie, so an Init is invalid from another address or at a later
-//! time. The client keeps the first cookie for a while and ignores further cookies: each cookie needs another handshake message, and one
-//! handshake cannot read the answer to another.
+//! time. The client keeps a cookie for a second and ignores further cookies for that long: each cookie needs another handshake message, and
+//! one handshake cannot read the answer to another. After a second without an answer it takes another cookie. The first one may have been
+//! repeated by the network, long after the server gave it.
 //!
 //! If no cookie arrives within a second, the client sends the next Init from the socket of another path, because the route of the first
 //! path may be dead. A second is the longest round trip that connections support, so a cookie always belongs to the path on which it
@@ -19,8 +20,9 @@ use std::net::SocketAddr;
 /// Time after which an Init is sent again, at first and at most.
 const FIRST_RETRY: Span = Span::from_ms(200);
 const LAST_RETRY: Span = Span::from_ms(2_000);
-/// Time without a cookie after which another path is tried.
-const PATH_PATIENCE: Span = Span::from_ms(1_000);
+/// Time without a cookie after which another path is tried, and time without an answer after which another cookie is taken: the longest
+/// round trip.
+const PATIENCE: Span = Span::from_ms(1_000);
 /// Number of refusals, each of another Init, after which a client believes them, and the time between the Inits. A server also refuses an
 /// Init that was damaged on its way.
 const REFUSALS: u32 = 4;
@@ -129,7 +131,7 @@ impl Client {
         if self.attempt.as_ref().is_some_and(is_old) {
             (self.attempt, self.copies) = (None, 0);
         }
-        if self.attempt.is_none() && self.path_since + PATH_PATIENCE <= now && self.paths > 1 {
+        if self.attempt.is_none() && self.path_since + PATIENCE <= now && self.paths > 1 {
             self.path = (self.path + 1) % self.paths;
             (self.path_since, self.copies, self.retry) = (now, 0, FIRST_RETRY);
         }
@@ -150,12 +152,18 @@ impl Client {
         self.id
     }
 
-    /// Takes a cookie, unless the client has one. Returns the round trip, if it is clear which Init the server answered.
+    /// Takes a cookie, unless the client waits for an answer to another or has the same one. Returns the round trip, if it is clear which
+    /// Init the server answered.
     pub(crate) fn take_cookie(&mut self, now: Time, cookie: [u8; COOKIE]) -> Option<Span> {
-        if self.attempt.is_some() {
+        let stays = |attempt: &Attempt| attempt.cookie == cookie || attempt.since + PATIENCE > now;
+        if self.attempt.as_ref().is_some_and(stays) {
             return None;
         }
-        let sample = self.round_trip(now);
+        // A cookie that comes while there is another may answer any Init.
+        let sample = match self.attempt {
+            None => self.round_trip(now),
+            Some(_) => None,
+        };
         self.attempt = Some(self.begin(now, cookie));
         (self.due, self.copies, self.retry) = (now, 0, FIRST_RETRY);
         sample

@@ -657,6 +657,35 @@ fn a_handshake_goes_around_a_path_that_is_dead() {
     }
 }
 
+/// The network repeats a cookie that the server gave long ago. The client does not hold on to it until its patience ends.
+#[test]
+fn a_client_gives_a_cookie_up_that_the_server_does_not_answer() {
+    let weather = Weather {
+        loss: 0.147_873_486_610_200_5,
+        duplication: 0.285_552_931_975_433_1,
+        corruption: 0.004_673_549_912_308_196,
+        replay: 0.189_218_895_064_402_84,
+        garbage: 0.227_289_302_303_150_3,
+        delay_us: 32,
+        ..still()
+    };
+    let settings = Settings {
+        paths: 2,
+        idle: Span::from_ms(30_000),
+        ..settings()
+    };
+    let mut world = World::new(
+        [settings.clone(), settings],
+        weather,
+        6_861_893_111_640_020_947,
+    );
+    assert!(
+        world.run(Span::from_ms(60_000)),
+        "{:?}",
+        world.sides.each_ref().map(|side| &side.events)
+    );
+}
+
 #[test]
 fn a_long_round_trip_is_no_dead_path() {
     let settings = Settings {

@@ -314,7 +314,9 @@ impl World {
         let departure = self.now.max(self.sides[end].free_at) + self.rate.span_of(size);
         self.most_wait = self.most_wait.max(departure.since(self.now));
         self.sides[end].free_at = departure;
-        if self.datagrams.is_multiple_of(7) {
+        let too_long = flight.bytes.len() > self.mtu[end];
+        // What the path does not carry does not come again either.
+        if self.datagrams.is_multiple_of(7) && !too_long {
             if self.tape.len() < 3_000 {
                 self.tape.push(flight.clone());
             } else {
@@ -337,7 +339,6 @@ impl World {
                 && (from..until).contains(&ms)
                 && (direction == 2 || direction == end)
         });
-        let too_long = flight.bytes.len() > self.mtu[end];
         if lost || too_long || self.random.chance(weather.loss) {
             return;
         }
