@@ -132,7 +132,7 @@ impl<O: Observation, T: Telemetry> FabricDomain<O, T> {
     }
 }
 
-/// Loads parts of the hosts that come next into the caches: first the host, then what it points to.
+/// Loads parts of the hosts that come next into the caches: first the host, then what it points to, then what its flows point to.
 #[inline]
 fn prefetch_hosts<T: Telemetry>(next: &[Time], hosts: &[Host<T>], round: &Round) {
     let is_due = |place: usize| next.get(place).is_some_and(|next| *next < round.end());

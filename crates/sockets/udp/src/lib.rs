@@ -93,6 +93,7 @@ mod outgoing;
 mod path_runs;
 mod paths;
 mod pending;
+mod progress;
 mod protection;
 mod random;
 pub mod settings;

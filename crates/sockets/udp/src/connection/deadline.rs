@@ -63,9 +63,13 @@ impl Connection {
             return self.end(ConnectionError::Silent(self.timers.idle));
         }
         if self.timers.proven_by.is_some_and(|by| by <= now) {
-            let bytes = self.agreed.map_or(0, |agreed| agreed.datagram);
-            self.events.closed(ConnectionError::Datagram { bytes });
-            return self.begin_close(now, BROKEN);
+            return self.end_for_length(now);
+        }
+        let idle = self.timers.idle;
+        if let Some(core) = &self.core
+            && self.progress.has_stopped(now, idle, &core.endpoint)
+        {
+            return self.end_for_length(now);
         }
         if self.timers.search_by.is_some_and(|by| by <= now) {
             self.give_up_search(now);
@@ -85,6 +89,13 @@ impl Connection {
             core.endpoint.on_deadline(now);
         }
         self.close_if_done(now);
+    }
+
+    /// Ends the connection: the longest datagrams do not pass.
+    fn end_for_length(&mut self, now: Time) {
+        let bytes = self.datagram();
+        self.events.closed(ConnectionError::Datagram { bytes });
+        self.begin_close(now, BROKEN);
     }
 
     /// Repeats the close frame, or stops. Does not add a close frame while one waits for the socket.

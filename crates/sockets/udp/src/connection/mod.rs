@@ -30,6 +30,7 @@ use crate::outgoing::{Outgoing, SendError, SendId};
 use crate::path_runs::PathRuns;
 use crate::paths::{PathStatistics, Paths};
 use crate::pending::Pending;
+use crate::progress::Progress;
 use crate::protection::Protection;
 use crate::random::Random;
 use crate::settings::{NegotiatedSettings, Settings, Transport, marking_round_trip, profile};
@@ -138,6 +139,7 @@ pub struct Connection {
     pending: Pending,
     events: Events,
     timers: Timers,
+    progress: Progress,
     random: Random,
     discarded: Discarded,
 }
@@ -222,6 +224,7 @@ impl Connection {
             pending: Pending::default(),
             events: Events::default(),
             timers,
+            progress: Progress::default(),
             random,
             discarded: Discarded::default(),
             settings,

@@ -551,6 +551,39 @@ fn datagrams_that_do_not_pass_are_told() {
     );
 }
 
+/// The route changes to one that carries less, in one direction. Short messages and acknowledgements go on.
+#[test]
+fn datagrams_that_pass_no_longer_are_told() {
+    for narrow_end in [CLIENT, SERVER] {
+        let mut world = narrow(9_000);
+        world.post(CLIENT, &numbered(&[100_000], 0));
+        world.post(SERVER, &numbered(&[100_000], 100));
+        assert!(world.run(Span::from_ms(5_000)));
+        world.mtu[narrow_end] = 1_472;
+        let began = world.now;
+        for message in 1..1_000 {
+            world.post(CLIENT, &numbered(&[10, 20_000], 2 * message));
+            world.post(SERVER, &numbered(&[10, 20_000], 10_000 + 2 * message));
+            world.run_until(Span::from_ms(100), |_| false);
+            if world.ends.iter().flatten().all(|end| end.is_closed()) {
+                break;
+            }
+        }
+        let took = world.now.since(began);
+        assert!(took < Span::from_ms(40_000), "{took}");
+        let reason = ConnectionError::Datagram { bytes: 8_000 };
+        assert_eq!(
+            world.sides[narrow_end].events.last(),
+            Some(&Event::Closed { reason })
+        );
+        let reason = ConnectionError::There(u64::MAX);
+        assert_eq!(
+            world.sides[1 - narrow_end].events.last(),
+            Some(&Event::Closed { reason })
+        );
+    }
+}
+
 #[test]
 fn addresses_of_the_client_may_change_in_mid_transfer() {
     let mut world = World::new([settings(), settings()], still(), 1);
