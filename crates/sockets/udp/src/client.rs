@@ -34,6 +34,8 @@ const COOKIE_USE: Span = Span::from_ps(cookie::LIFETIME.as_ps() - 1_000_000_000_
 struct Attempt {
     cookie: [u8; COOKIE],
     since: Time,
+    /// Time since which the client has had a cookie without a pause.
+    began: Time,
     /// None without security.
     handshake: Option<noise::Handshake>,
     message: Vec<u8>,
@@ -127,7 +129,10 @@ impl Client {
         if self.due > now {
             return false;
         }
-        let is_old = |attempt: &Attempt| attempt.since + COOKIE_USE <= now;
+        // Cookies that replace each other do not keep the client on a path on which none leads anywhere.
+        let is_old = |attempt: &Attempt| {
+            attempt.began + COOKIE_USE <= now && attempt.since + PATIENCE <= now
+        };
         if self.attempt.as_ref().is_some_and(is_old) {
             (self.attempt, self.copies) = (None, 0);
         }
@@ -159,21 +164,23 @@ impl Client {
         if self.attempt.as_ref().is_some_and(stays) {
             return None;
         }
-        // A cookie that comes while there is another may answer any Init.
-        let sample = match self.attempt {
-            None => self.round_trip(now),
-            Some(_) => None,
+        let former = self.attempt.as_ref().map(|former| former.began);
+        // A cookie that comes while there is another may answer any Init, and so may what follows.
+        let (sample, copies) = match former {
+            None => (self.round_trip(now), 0),
+            Some(_) => (None, 1),
         };
-        self.attempt = Some(self.begin(now, cookie));
-        (self.due, self.copies, self.retry) = (now, 0, FIRST_RETRY);
+        self.attempt = Some(self.begin(now, former.unwrap_or(now), cookie));
+        (self.due, self.copies, self.retry) = (now, copies, FIRST_RETRY);
         sample
     }
 
-    /// Begins a handshake.
-    fn begin(&mut self, now: Time, cookie: [u8; COOKIE]) -> Attempt {
+    /// Begins a handshake with a cookie, of those that the client has had since `began`.
+    fn begin(&mut self, now: Time, began: Time, cookie: [u8; COOKIE]) -> Attempt {
         let mut attempt = Attempt {
             cookie,
             since: now,
+            began,
             handshake: None,
             message: self.parameters.clone(),
         };
@@ -219,5 +226,38 @@ impl Client {
         let parameters = Parameters::read(&payload)?;
         let secrets = attempt.handshake.take().map(noise::Handshake::secrets);
         Some((parameters, secrets))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::PreSharedKey;
+
+    /// The server answers each Init with another cookie, as where something on the path changes the client's address.
+    #[test]
+    fn cookies_that_lead_nowhere_do_not_keep_the_client_on_a_path() {
+        for security in [Security::Insecure, Security::Key(PreSharedKey([7; 32]))] {
+            let mut settings = Settings::new(security);
+            settings.paths = 2;
+            let server = SocketAddr::from(([10, 0, 0, 2], 4794));
+            let mut client = Client::new(&settings, ConnectionId(1), [1; 32], Time::ZERO, server);
+            let mut paths = Vec::new();
+            for ms in (0..20_000).step_by(10) {
+                let now = Time::ZERO + Span::from_ms(ms);
+                if client.poll_transmit(now, &mut Vec::new()) {
+                    paths.push(client.path());
+                    let mut cookie = [0; COOKIE];
+                    cookie[..8].copy_from_slice(&ms.to_be_bytes());
+                    assert!(
+                        client
+                            .take_cookie(now, cookie)
+                            .is_none_or(|rtt| rtt == Span::ZERO)
+                    );
+                }
+            }
+            paths.dedup();
+            assert!(paths.starts_with(&[0, 1, 0]), "{paths:?}");
+        }
     }
 }

@@ -1,16 +1,13 @@
-//! Progress of a connection, which stops where paths carry short datagrams only.
+//! Progress of a connection, which may stop where paths carry short datagrams only.
 //!
 //! The route of a path may change to one with a shorter MTU. Then full packets are lost, however often they are sent again, while
 //! acknowledgements and probes arrive, so the other end is not silent. If the oldest packet that waits for an acknowledgement stays the
-//! same for long, the connection ends with an error (detection of a black hole, RFC 8899 §4.3).
+//! same for an idle time, the paths have to prove once more that they carry the longest datagrams (detection of a black hole, RFC 8899
+//! §4.3). The connection ends if none does within another idle time.
 
 use clearway_transport::Endpoint;
 use clearway_units::{FlowId, Span, Time};
 
-/// Shortest time without progress after which a connection ends: several retransmissions.
-const LEAST_PATIENCE: Span = Span::from_ms(20_000);
-/// The time is this many idle times, if that is longer.
-const IDLE_TIMES: u64 = 2;
 /// Checks for each idle time.
 const CHECKS: u64 = 4;
 
@@ -45,18 +42,27 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// True if the oldest packet has waited for too long. To be called often, which costs little: few calls check. While packets wait, the
-    /// endpoint has deadlines at which the caller wakes up.
+    /// Time of the next check, while a packet waits.
+    pub(crate) fn deadline(&self) -> Time {
+        self.oldest.map_or(Time::NEVER, |_| self.check_at)
+    }
+
+    /// True if the oldest packet has waited for an idle time, or for another one since this was last true. To be called whenever a timer
+    /// expires: the timers of the endpoint run while packets wait. Few of the calls check.
     pub(crate) fn has_stopped(&mut self, now: Time, idle: Span, endpoint: &Endpoint) -> bool {
         if now < self.check_at {
             return false;
         }
-        self.check_at = now + idle / CHECKS;
+        self.check_at = now.saturating_add(idle / CHECKS);
         let oldest = Oldest::of(endpoint);
         if oldest.is_none() || oldest != self.oldest {
             (self.oldest, self.since) = (oldest, now);
             return false;
         }
-        now >= self.since + (idle * IDLE_TIMES).max(LEAST_PATIENCE)
+        let has_stopped = now >= self.since.saturating_add(idle);
+        if has_stopped {
+            self.since = now;
+        }
+        has_stopped
     }
 }

@@ -27,7 +27,7 @@ impl Connection {
                 let keep_alive = timers.spoken + timers.idle / 3;
                 let own = at(timers.blocked_at).min(idle).min(keep_alive);
                 let own = own.min(at(timers.confirm_by)).min(at(timers.proven_by));
-                let own = own.min(at(timers.search_by));
+                let own = own.min(at(timers.search_by)).min(self.progress.deadline());
                 core.min(own).min(self.paths.deadline())
             }
         }
@@ -63,13 +63,9 @@ impl Connection {
             return self.end(ConnectionError::Silent(self.timers.idle));
         }
         if self.timers.proven_by.is_some_and(|by| by <= now) {
-            return self.end_for_length(now);
-        }
-        let idle = self.timers.idle;
-        if let Some(core) = &self.core
-            && self.progress.has_stopped(now, idle, &core.endpoint)
-        {
-            return self.end_for_length(now);
+            let bytes = self.datagram();
+            self.events.closed(ConnectionError::Datagram { bytes });
+            return self.begin_close(now, BROKEN);
         }
         if self.timers.search_by.is_some_and(|by| by <= now) {
             self.give_up_search(now);
@@ -87,15 +83,12 @@ impl Connection {
         }
         if let Some(core) = &mut self.core {
             core.endpoint.on_deadline(now);
+            let idle = self.timers.idle;
+            if self.progress.has_stopped(now, idle, &core.endpoint) {
+                self.prove_again(now);
+            }
         }
         self.close_if_done(now);
-    }
-
-    /// Ends the connection: the longest datagrams do not pass.
-    fn end_for_length(&mut self, now: Time) {
-        let bytes = self.datagram();
-        self.events.closed(ConnectionError::Datagram { bytes });
-        self.begin_close(now, BROKEN);
     }
 
     /// Repeats the close frame, or stops. Does not add a close frame while one waits for the socket.

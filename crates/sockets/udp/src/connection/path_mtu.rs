@@ -3,8 +3,8 @@
 //! The ends agree on a length in the handshake, the smaller of two. Any path is taken to carry [`BASE`]. A longer datagram needs a proof:
 //! each end sends no message, and does not tell its application of the connection, until a challenge of that length was answered. If none
 //! is in time, the end goes on with `BASE`. These are the states of RFC 8899 §5.2, with one probe size. As the transport numbers packets
-//! of one length, the length stays the same afterwards. A path that ceases to carry it fails (see [`paths`](crate::paths)). If the last one
-//! does, the connection ends (see [`progress`](crate::progress)).
+//! of one length, the length stays the same afterwards. A path that ceases to carry it fails (see [`paths`](crate::paths)). If no packet
+//! makes [`progress`](crate::progress), the connection needs another proof, or ends.
 
 use super::{Connection, State};
 use crate::settings::MAX_UNPROVEN_DATAGRAM as BASE;
@@ -56,6 +56,14 @@ impl Connection {
             }
             self.paths.challenge_all(now);
             self.tell_connected();
+        }
+    }
+
+    /// Asks for another proof that a path carries the agreed length, within an idle time.
+    pub(super) fn prove_again(&mut self, now: Time) {
+        if self.timers.proven_by.is_none() {
+            self.timers.proven_by = Some(now.saturating_add(self.timers.idle));
+            self.paths.challenge_all(now);
         }
     }
 

@@ -100,9 +100,9 @@ impl Connection {
             }
             Frame::PathResponse(token) => {
                 if let Some(answer) = self.paths.on_response(now, path, from, token) {
-                    self.timers.proven_by = None;
                     self.note_round_trip(answer.round_trip);
                     if answer.full {
+                        self.timers.proven_by = None;
                         self.end_search();
                     }
                     // The application gets no events after the end.
