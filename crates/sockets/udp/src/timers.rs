@@ -12,7 +12,7 @@ pub(crate) struct Timers {
     pub(crate) spoken: Time,
     /// Deadline for the first packet of the other end.
     pub(crate) confirm_by: Option<Time>,
-    /// Deadline for a round trip of a full-length datagram to the server.
+    /// Deadline for a round trip of a full-length datagram.
     pub(crate) proven_by: Option<Time>,
     /// Deadline for the proof that a path carries the longest datagrams, while it is open.
     pub(crate) search_by: Option<Time>,

@@ -70,16 +70,21 @@ impl Scoreboard {
         }
     }
 
+    /// Place of the block of packet `psn`.
+    #[inline]
+    fn index(&self, psn: u64) -> usize {
+        (psn >> 6) as usize & (self.blocks.len() - 1)
+    }
+
     /// Loads the block of packet `psn` into the caches.
     #[inline]
     pub(crate) fn prefetch(&self, psn: u64) {
-        let index = (psn >> 6) as usize & (self.blocks.len() - 1);
-        prefetch(&self.blocks[index]);
+        prefetch(&self.blocks[self.index(psn)]);
     }
 
     #[inline]
     pub(crate) fn block(&mut self, psn: u64) -> &mut Block {
-        let index = (psn >> 6) as usize & (self.blocks.len() - 1);
+        let index = self.index(psn);
         &mut self.blocks[index]
     }
 
